@@ -2,7 +2,7 @@
 
 use roci_gguf::Gguf;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{FeedForwardKind, Linear, Matrix, SharedExpert};
+use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Linear, Matrix, SharedExpert};
 
 /// The minimum cost of a token. The KV cache is left out: its cost depends on the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +27,11 @@ impl TokenCost {
             values += weights(layer.mixer.linears());
             values += weights(layer.feed_forward.shared.iter().flat_map(SharedExpert::linears));
             match &layer.feed_forward.kind {
-                FeedForwardKind::Dense(gated) => values += weights([&gated.gate, &gated.up, &gated.down]),
-                FeedForwardKind::Experts { router, experts, experts_per_token } => {
-                    let linears = || experts.iter().flat_map(|gated| [&gated.gate, &gated.up, &gated.down]);
-                    let (used, count) = ((*experts_per_token).min(experts.len()) as u64, experts.len().max(1) as u64);
+                FeedForwardKind::Dense(network) => values += weights(network.linears()),
+                FeedForwardKind::Experts { router, experts, routing } => {
+                    let linears = || experts.iter().flat_map(GatedFeedForward::linears);
+                    let (used, count) =
+                        (routing.experts_per_token.min(experts.len()) as u64, experts.len().max(1) as u64);
                     values += weights([router]) + weights(linears()) * used / count;
                     let bytes: u64 = linears().map(|linear| matrix_bytes(file, &linear.matrix)).sum();
                     idle += bytes * (count - used) / count;

@@ -2,6 +2,7 @@
 
 use roci_engine::{Chunk, Output, OutputKind, StateSlots};
 use roci_kernels::params::NO_STATE;
+use roci_lm::architecture::Model;
 
 use crate::SMALL_BATCH;
 use crate::shape::StepShape;
@@ -100,12 +101,20 @@ pub(crate) struct OutputCollector<'a> {
     chunks: &'a [Chunk<'a>],
     vocabulary: usize,
     embedding: usize,
+    logit_scale: f32,
     logit_cap: Option<f32>,
 }
 
 impl<'a> OutputCollector<'a> {
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], vocabulary: usize, embedding: usize, logit_cap: Option<f32>) -> Self {
-        Self { outputs: vec![Output::default(); chunks.len()], chunks, vocabulary, embedding, logit_cap }
+    pub(crate) fn new(chunks: &'a [Chunk<'a>], model: &Model) -> Self {
+        Self {
+            outputs: vec![Output::default(); chunks.len()],
+            chunks,
+            vocabulary: model.config.vocabulary,
+            embedding: model.config.embedding,
+            logit_scale: model.logit_scale,
+            logit_cap: model.logit_cap,
+        }
     }
 
     /// Copies rows of logits or of hidden states from the read-back buffer, for the chunks that
@@ -115,11 +124,13 @@ impl<'a> OutputCollector<'a> {
             if logits == (self.chunks[row.chunk].output == OutputKind::HiddenStates) {
                 continue;
             }
-            let values = &values[..if logits { self.vocabulary } else { self.embedding }];
-            let values = match self.logit_cap.filter(|_| logits) {
-                Some(cap) => values.iter().map(|value| cap * (value / cap).tanh()).collect(),
-                None => values.to_vec(),
-            };
+            let mut values = values[..if logits { self.vocabulary } else { self.embedding }].to_vec();
+            if logits && self.logit_scale != 1.0 {
+                values.iter_mut().for_each(|value| *value *= self.logit_scale);
+            }
+            if let Some(cap) = self.logit_cap.filter(|_| logits) {
+                values.iter_mut().for_each(|value| *value = cap * (*value / cap).tanh());
+            }
             self.outputs[row.chunk].rows.push(values);
         }
     }

@@ -101,13 +101,13 @@ impl BindingCheck<'_> {
         let shared = layer.feed_forward.shared.iter().flat_map(SharedExpert::linears);
         layer.mixer.linears().into_iter().chain(shared).try_for_each(|linear| self.rows(&linear.matrix))?;
         match &layer.feed_forward.kind {
-            FeedForwardKind::Dense(GatedFeedForward { gate, up, down }) => {
-                [gate, up, down].into_iter().try_for_each(|linear| self.rows(&linear.matrix))
-            }
+            FeedForwardKind::Dense(network) => network.linears().try_for_each(|linear| self.rows(&linear.matrix)),
             FeedForwardKind::Experts { experts, .. } => {
                 // Gate and up projections are one matrix.
-                self.experts(experts.iter().flat_map(|gated| [&gated.gate.matrix, &gated.up.matrix]))?;
-                self.experts(experts.iter().map(|gated| &gated.down.matrix))
+                let gate_up: Vec<&Matrix> =
+                    experts.iter().flat_map(GatedFeedForward::gate_up).map(|linear| &linear.matrix).collect();
+                self.experts(&gate_up)?;
+                self.experts(&experts.iter().map(|network| &network.down.matrix).collect::<Vec<_>>())
             }
         }
     }
@@ -124,9 +124,9 @@ impl BindingCheck<'_> {
     }
 
     /// Matrices that share a binding.
-    fn experts<'m>(&self, mut matrices: impl Iterator<Item = &'m Matrix> + Clone) -> Result<(), Error> {
-        let bytes = matrices.clone().map(|matrix| matrix.outputs() as u64 * self.row_bytes(matrix) as u64).sum();
-        let name = matrices.next().map_or("", |matrix| matrix.tensor.as_str());
+    fn experts(&self, matrices: &[&Matrix]) -> Result<(), Error> {
+        let bytes = matrices.iter().map(|matrix| matrix.outputs() as u64 * self.row_bytes(matrix) as u64).sum();
+        let name = matrices.first().map_or("", |matrix| matrix.tensor.as_str());
         self.within(|| format!("`{name}` with all experts"), bytes, max_binding(self.info), WEIGHTS_HINT)
     }
 

@@ -6,7 +6,7 @@ use roci_hal::{BufferDesc, BufferRange};
 use roci_kernels::params::{LmAttention, LmLinear, LmRopeKvStore};
 use roci_lm::architecture::blocks::{
     Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Mixer, Norm, Rope, RopeStyle,
-    SharedExpert,
+    SharedExpert, Vector,
 };
 
 use crate::delta_net::DeviceDeltaNet;
@@ -52,7 +52,7 @@ impl GateUp {
 /// An attention block.
 #[derive(Clone)]
 pub(crate) struct DeviceAttention {
-    pub(crate) norm: DeviceNorm,
+    pub(crate) norm: Option<DeviceNorm>,
     /// Query, key and value projections, and that of the output gate: one product if their types
     /// are the same.
     pub(crate) qkv: Vec<DeviceLinear>,
@@ -105,7 +105,7 @@ pub(crate) enum DeviceFeedForwardKind {
 /// A feed-forward block.
 #[derive(Clone)]
 pub(crate) struct DeviceFeedForward {
-    pub(crate) norm: DeviceNorm,
+    pub(crate) norm: Option<DeviceNorm>,
     pub(crate) kind: DeviceFeedForwardKind,
     /// [`LmLinear::SILU`] or [`LmLinear::GELU`].
     pub(crate) activation: u32,
@@ -185,8 +185,12 @@ impl<'a> LayerBuilder<'a> {
     }
 
     pub(crate) fn norm(&self, norm: &Norm) -> Result<DeviceNorm, Error> {
-        let length = norm.weight.values.len();
-        Ok(DeviceNorm { weight: self.loader.vectors(&[(Some(&norm.weight), length)])?, epsilon: norm.epsilon })
+        let weight = rms_weight(norm)?;
+        Ok(DeviceNorm { weight: self.loader.vectors(&[(Some(weight), weight.values.len())])?, epsilon: norm.epsilon })
+    }
+
+    fn optional_norm(&self, norm: Option<&Norm>) -> Result<Option<DeviceNorm>, Error> {
+        norm.map(|norm| self.norm(norm)).transpose()
     }
 
     pub(crate) fn linear(&self, linear: &Linear, offset: usize) -> Result<DeviceLinear, Error> {
@@ -251,9 +255,10 @@ impl<'a> LayerBuilder<'a> {
         let head_norms = block
             .head_norms
             .as_ref()
-            .map(|(query, key)| {
+            .map(|norms| {
                 let length = block.key_length;
-                self.loader.vectors(&[(Some(&query.weight), length), (Some(&key.weight), length)])
+                let [query, key] = [rms_weight(&norms.query)?, rms_weight(&norms.key)?];
+                self.loader.vectors(&[(Some(query), length), (Some(key), length)])
             })
             .transpose()?;
         let interleaved = if block.rope.style == RopeStyle::Interleaved { LmRopeKvStore::INTERLEAVED } else { 0 };
@@ -263,7 +268,7 @@ impl<'a> LayerBuilder<'a> {
         let projections: Vec<&Linear> =
             [&block.query, &block.key, &block.value].into_iter().chain(&block.output_gate).collect();
         Ok(DeviceAttention {
-            norm: self.norm(&block.norm)?,
+            norm: self.optional_norm(block.norm.as_ref())?,
             qkv: self.concatenated(&projections)?,
             output_gate: block.output_gate.as_ref().map(|_| stride),
             heads: LmRopeKvStore {
@@ -278,7 +283,7 @@ impl<'a> LayerBuilder<'a> {
                 flags: interleaved | norms,
                 stride: count(stride),
                 page: count(self.options.page_size),
-                epsilon: block.head_norms.as_ref().map_or(0.0, |(query, _)| query.epsilon),
+                epsilon: block.head_norms.as_ref().map_or(0.0, |norms| norms.query.epsilon),
             },
             head_norms,
             rotations: self.rotations(&block.rope)?,
@@ -298,7 +303,7 @@ impl<'a> LayerBuilder<'a> {
             keys: self.kv_pages(block.kv_heads, block.key_length)?,
             values: self.kv_pages(block.kv_heads, block.value_length)?,
             output: self.linear(&block.output, 0)?,
-            post_norm: block.post_norm.as_ref().map(|norm| self.norm(norm)).transpose()?,
+            post_norm: self.optional_norm(block.post_norm.as_ref())?,
         })
     }
 
@@ -320,6 +325,10 @@ impl<'a> LayerBuilder<'a> {
                 table.extend([cosine as f32 * rope.magnitude, sine as f32 * rope.magnitude]);
             }
         }
+        if table.is_empty() {
+            // Kernels may read an element even if there are no pairs.
+            table.extend([1.0, 0.0]);
+        }
         let range = self.loader.floats(&table)?;
         self.rotations.push((Arc::clone(rope), range.clone()));
         Ok(range)
@@ -334,7 +343,7 @@ impl<'a> LayerBuilder<'a> {
                     gated.gate.matrix.outputs(),
                 )
             }
-            FeedForwardKind::Experts { router, experts, experts_per_token } => {
+            FeedForwardKind::Experts { router, experts, routing } => {
                 let Some(first) = experts.first() else {
                     return Err(Error::file("a mixture of experts has no experts"));
                 };
@@ -348,16 +357,12 @@ impl<'a> LayerBuilder<'a> {
                 });
                 self.loader.native_kernels = native_kernels;
                 let (gate_up, down) = matrices?;
-                if gated.iter().any(|gated| [&gated.gate, &gated.up, &gated.down].iter().any(|one| one.bias.is_some()))
-                {
-                    return Err(Error::file("experts with biases are not supported"));
-                }
                 let experts = DeviceExperts {
                     router,
                     gate_up,
                     down,
                     count: experts.len(),
-                    experts_per_token: *experts_per_token,
+                    experts_per_token: routing.experts_per_token,
                 };
                 (DeviceFeedForwardKind::Experts(experts), first.gate.matrix.outputs())
             }
@@ -366,15 +371,19 @@ impl<'a> LayerBuilder<'a> {
             return Err(Error::file("a shared expert beside a dense network is not supported"));
         }
         Ok(DeviceFeedForward {
-            norm: self.norm(&block.norm)?,
+            norm: self.optional_norm(block.norm.as_ref())?,
             kind,
             shared: block.shared.as_ref().map(|shared| self.shared_expert(shared)).transpose()?,
             activation: match block.activation {
                 Activation::Silu => LmLinear::SILU,
                 Activation::Gelu => LmLinear::GELU,
+                // `support` refuses the others.
+                Activation::ReluSquared | Activation::SwigluOai => {
+                    return Err(Error::file("the activation is not supported"));
+                }
             },
             width,
-            post_norm: block.post_norm.as_ref().map(|norm| self.norm(norm)).transpose()?,
+            post_norm: self.optional_norm(block.post_norm.as_ref())?,
         })
     }
 
@@ -389,10 +398,11 @@ impl<'a> LayerBuilder<'a> {
 
     /// Gate and up projections of a dense block, interleaved if one product can compute both.
     fn gate_up(&self, gated: &GatedFeedForward) -> Result<GateUp, Error> {
-        let biased = gated.gate.bias.is_some() || gated.up.bias.is_some();
-        let same_type = self.loader.have_same_type(&[&gated.gate.matrix, &gated.up.matrix])?;
-        if self.loader.native_kernels || biased || !same_type {
-            return Ok(GateUp::Separate(self.concatenated(&[&gated.gate, &gated.up])?));
+        let linears: Vec<&Linear> = gated.gate_up().collect();
+        let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
+        let biased = linears.iter().any(|linear| linear.bias.is_some());
+        if self.loader.native_kernels || biased || !self.loader.have_same_type(&matrices)? {
+            return Ok(GateUp::Separate(self.concatenated(&linears)?));
         }
         let matrix = self.loader.matrix(&MatrixRows::interleaved(&[gated]))?;
         Ok(GateUp::Interleaved(DeviceLinear { matrix, bias: None, offset: 0 }))
@@ -400,10 +410,16 @@ impl<'a> LayerBuilder<'a> {
 
     /// Gate and up projections of all experts: interleaved, one expert after the other.
     fn expert_gate_up(&self, experts: &[&GatedFeedForward]) -> Result<DeviceMatrix, Error> {
-        let matrices: Vec<_> = experts.iter().flat_map(|gated| [&gated.gate.matrix, &gated.up.matrix]).collect();
+        let linears = experts.iter().copied().flat_map(GatedFeedForward::gate_up);
+        let matrices: Vec<_> = linears.map(|linear| &linear.matrix).collect();
         if !self.loader.have_same_type(&matrices)? {
             return Err(Error::file("the experts' matrices have different types"));
         }
         self.loader.matrix(&MatrixRows::interleaved(experts))
     }
+}
+
+/// The weights of an RMS norm. `support` refuses other norms.
+fn rms_weight(norm: &Norm) -> Result<&Vector, Error> {
+    norm.weight.as_ref().ok_or_else(|| Error::file("norms without weights are not supported"))
 }

@@ -35,6 +35,7 @@ mod recorder;
 mod scratch;
 mod shape;
 mod stage;
+mod support;
 mod upload;
 mod vectors;
 mod weights;
@@ -43,6 +44,7 @@ pub use error::Error;
 pub use memory::{DeviceShare, Estimate, estimate};
 pub use model::DeviceModel;
 pub use options::{CacheType, Options};
+pub use support::unsupported;
 
 /// Maximum number of tokens of a small batch, as in the decode phase: attention is split over the
 /// KV cache, and products read the weights per token or per four tokens instead of in tiles.

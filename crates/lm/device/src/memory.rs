@@ -5,11 +5,14 @@ use std::ops::Range;
 use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, FeedForwardKind, Layer, Linear, Matrix, SharedExpert};
+use roci_lm::architecture::blocks::{
+    Attention, FeedForwardKind, GatedFeedForward, Layer, Linear, Matrix, SharedExpert,
+};
 
 use crate::bindings;
 use crate::delta_net::{self, state_bytes};
 use crate::limits::scratch_sizes;
+use crate::support;
 use crate::weights::bytes_of;
 use crate::{Error, Options};
 
@@ -66,10 +69,10 @@ impl SizeEstimator<'_> {
         self.linears(layer.mixer.linears())
             + self.linears(layer.feed_forward.shared.iter().flat_map(SharedExpert::linears))
             + match &layer.feed_forward.kind {
-                FeedForwardKind::Dense(gated) => self.linears([&gated.gate, &gated.up, &gated.down]),
+                FeedForwardKind::Dense(network) => self.linears(network.linears()),
                 FeedForwardKind::Experts { router, experts, .. } => {
                     let planar = SizeEstimator { native_kernels: false, ..*self };
-                    let experts = experts.iter().flat_map(|gated| [&gated.gate, &gated.up, &gated.down]);
+                    let experts = experts.iter().flat_map(GatedFeedForward::linears);
                     self.linears([router]) + planar.linears(experts)
                 }
             }
@@ -82,6 +85,7 @@ impl SizeEstimator<'_> {
 /// # Errors
 /// If the model does not fit, or a tensor exceeds the largest binding of its device.
 pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &Options) -> Result<Estimate, Error> {
+    support::check(model)?;
     model.layers.iter().filter_map(Layer::delta_net).try_for_each(delta_net::check)?;
     let mut shares: Vec<DeviceShare> = Vec::new();
     let mut next = 0;

@@ -179,8 +179,8 @@ impl DeviceModel {
         let mut row_groups = batch.output_rows.chunks(max_rows);
         let first_rows = row_groups.next().unwrap_or(&[]);
         let (shape, inputs) = batch.inputs(self.kv_splits(chunks), first_rows, logits);
-        let Self { file, model, limits, stages, .. } = self;
-        let mut outputs = OutputCollector::new(chunks, limits.vocabulary, limits.embedding, model.logit_cap);
+        let Self { file, model, stages, .. } = self;
+        let mut outputs = OutputCollector::new(chunks, model);
         let Some((last, others)) = stages.split_last_mut() else { return Err(Error::file("the model has no layers")) };
 
         // The residual stream from the previous stage. The first stage starts with embeddings.

@@ -87,7 +87,7 @@ impl ScratchSizes {
         .max(2 * shared);
         let experts_per_token = max(&|layer| match &layer.feed_forward.kind {
             FeedForwardKind::Dense(_) => 0,
-            FeedForwardKind::Experts { experts_per_token, .. } => *experts_per_token,
+            FeedForwardKind::Experts { routing, .. } => routing.experts_per_token,
         });
         let embedding = model.config.embedding;
         Self {

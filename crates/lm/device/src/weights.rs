@@ -35,8 +35,9 @@ impl<'a> MatrixRows<'a> {
     }
 
     /// Gate and up projections, with the rows of each pair interleaved, one pair after the other.
+    /// All networks have a gate.
     pub(crate) fn interleaved(gated: &[&'a GatedFeedForward]) -> Self {
-        let matrices = gated.iter().flat_map(|gated| [&gated.gate.matrix, &gated.up.matrix]).collect();
+        let matrices = gated.iter().copied().flat_map(GatedFeedForward::gate_up).map(|linear| &linear.matrix).collect();
         Self { matrices, interleave: 2 }
     }
 

@@ -136,8 +136,8 @@ fn importance(shape: Shape) -> ImportanceMatrix {
 /// The new file for a line of the fixture.
 fn quantized(file: &Gguf, matrix: &ImportanceMatrix, file_type: &str, options: &str) -> Vec<u8> {
     let options: Vec<_> = options.split(',').map(|option| option.split_once('=').unwrap_or((option, ""))).collect();
-    let kind = |wanted: &str| {
-        let found = options.iter().find(|(name, _)| *name == wanted);
+    let kind = |expected: &str| {
+        let found = options.iter().find(|(name, _)| *name == expected);
         found.map(|(_, kind)| kind.parse::<Type>().expect("a type"))
     };
     let overrides = |name: &str| {
@@ -149,7 +149,7 @@ fn quantized(file: &Gguf, matrix: &ImportanceMatrix, file_type: &str, options: &
         let found = options.iter().find(|(pattern, kind)| !kind.is_empty() && is_match(pattern));
         found.map(|(_, kind)| kind.parse().expect("a type"))
     };
-    let has = |wanted: &str| options.iter().any(|(name, _)| *name == wanted);
+    let has = |expected: &str| options.iter().any(|(name, _)| *name == expected);
     let options = Options {
         file_type: file_type.parse().expect("a file type"),
         output: kind("output"),

@@ -17,7 +17,7 @@ impl<'a> StepRecorder<'a> {
     pub(super) fn attention(&mut self, block: &DeviceAttention) -> Result<(), Error> {
         let (shape, scratch, native_kernels) = (self.shape, self.scratch, self.features.native_kernels);
         let tokens = shape.tokens;
-        let input = self.normed_residual(&block.norm, &block.qkv)?;
+        let input = self.normed_residual(block.norm.as_ref(), &block.qkv)?;
         let heads = LmRopeKvStore { tokens: tokens as u32, stride: scratch.qkv.stride as u32, ..block.heads };
         let attention = LmAttention {
             tokens: tokens as u32,

@@ -13,7 +13,7 @@ impl StepRecorder<'_> {
         let (shape, scratch) = (self.shape, self.scratch);
         let [tokens, sequences, first] =
             [shape.tokens, shape.sequences, shape.sequences_offset()].map(|count| count as u32);
-        let input = self.normed_residual(&block.norm, &block.projections)?;
+        let input = self.normed_residual(Some(&block.norm), &block.projections)?;
         for linear in &block.projections {
             self.linear(linear, &input, shape.tokens, &scratch.qkv, 0)?;
         }

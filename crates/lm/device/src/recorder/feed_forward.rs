@@ -23,7 +23,7 @@ impl StepRecorder<'_> {
     pub(super) fn feed_forward(&mut self, block: &DeviceFeedForward) -> Result<(), Error> {
         match &block.kind {
             DeviceFeedForwardKind::Dense { gate_up, down } => {
-                let input = self.normed_residual(&block.norm, gate_up.products())?;
+                let input = self.normed_residual(block.norm.as_ref(), gate_up.products())?;
                 let network = Network { gate_up, down, width: block.width, activated: &self.scratch.activated };
                 let activated = self.activated(&network, &input, block.activation)?;
                 self.add_to_residual(down, &activated, block.post_norm.as_ref())
@@ -92,8 +92,17 @@ impl StepRecorder<'_> {
     fn experts(&mut self, block: &DeviceFeedForward, experts: &DeviceExperts) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         let DeviceExperts { router, gate_up, down, count, experts_per_token } = experts;
-        self.norm(&block.norm, &scratch.residual, &scratch.normed, 0)?;
-        let input = LinearInput::f32(&scratch.normed);
+        let rows = match &block.norm {
+            Some(norm) => {
+                self.norm(norm, &scratch.residual, &scratch.normed, 0)?;
+                &scratch.normed
+            }
+            None => {
+                self.flush_partial_sums()?;
+                &scratch.residual
+            }
+        };
+        let input = LinearInput::f32(rows);
         self.linear(router, &input, tokens, &scratch.gate_up, 0)?;
         self.barrier();
         let routing = LmMoeTopK {
@@ -109,14 +118,8 @@ impl StepRecorder<'_> {
             self.shared_expert(shared, &input, block.activation)?;
         }
         let pairs = tokens * experts_per_token;
-        self.expert_linear(
-            gate_up,
-            &scratch.normed,
-            pairs,
-            &scratch.activated,
-            block.activation,
-            (*count, *experts_per_token),
-        )?;
+        let counts = (*count, *experts_per_token);
+        self.expert_linear(gate_up, rows, pairs, &scratch.activated, block.activation, counts)?;
         self.barrier();
         self.expert_linear(down, &scratch.activated, pairs, &scratch.expert_outputs, 0, (*count, 1))?;
         self.barrier();

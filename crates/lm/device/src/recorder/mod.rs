@@ -155,17 +155,21 @@ impl<'a> StepRecorder<'a> {
         Ok(())
     }
 
-    /// The normalized residual stream as input of `consumers`. Products with a single token apply
+    /// The residual stream, normalized if there is a norm, as input of `consumers`. Products with a single token apply
     /// the norm themselves, those on matrix units get 16-bit floats.
     fn normed_residual<'n>(
         &mut self,
-        norm: &'n DeviceNorm,
+        norm: Option<&'n DeviceNorm>,
         consumers: &[DeviceLinear],
     ) -> Result<LinearInput<'n>, Error>
     where
         'a: 'n,
     {
         let scratch = self.scratch;
+        let Some(norm) = norm else {
+            self.flush_partial_sums()?;
+            return Ok(LinearInput::f32(&scratch.residual));
+        };
         if self.shape.tokens == 1 && !self.features.native_kernels {
             return Ok(LinearInput { norm: Some(norm), ..LinearInput::f32(&scratch.residual) });
         }

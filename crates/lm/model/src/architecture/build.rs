@@ -5,28 +5,50 @@ use std::sync::Arc;
 
 use roci_gguf::{Error as FileError, Gguf, Type};
 
-use super::blocks::{
-    Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Matrix, Mixer, Norm, Rope, RowBlocks,
-    SharedExpert, Vector,
-};
-use super::config::{Config, Experts};
+use super::blocks::{Attention, HeadNorms, Layer, Linear, Matrix, Mixer, Norm, NormSpan, Rope, RowBlocks, Vector};
+use super::config::Config;
 use super::error::ModelError;
 use super::rope::Scaling;
-use super::table::ArchitectureTraits;
+use super::traits::{ArchitectureTraits, HeadNormTraits};
 
 /// Looks up tensors and checks them.
 pub(super) struct Builder<'a> {
-    file: &'a Gguf,
+    pub(super) file: &'a Gguf,
     pub(super) config: &'a Config,
-    traits: &'static ArchitectureTraits,
+    pub(super) traits: &'static ArchitectureTraits,
+    /// Context length in tokens.
+    context: u32,
+    ropes: Ropes,
+}
+
+/// RoPE of layers with full attention, of those with a sliding window, and of those without
+/// position embedding.
+struct Ropes {
+    whole: Arc<Rope>,
+    local: Arc<Rope>,
+    none: Arc<Rope>,
 }
 
 /// Limits of the RoPE frequency factors.
 const FACTORS: Range<f32> = 1e-6..1e6;
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(file: &'a Gguf, config: &'a Config, traits: &'static ArchitectureTraits) -> Self {
-        Self { file, config, traits }
+    pub(super) fn new(
+        file: &'a Gguf,
+        config: &'a Config,
+        traits: &'static ArchitectureTraits,
+        context: u32,
+    ) -> Result<Self, ModelError> {
+        let none = Arc::new(config.rope.build_none());
+        let ropes = Ropes { whole: Arc::clone(&none), local: Arc::clone(&none), none };
+        let mut builder = Self { file, config, traits, context, ropes };
+        let factors = builder.rope_factors()?;
+        builder.ropes.whole = Arc::new(config.rope.build(factors.as_deref()));
+        builder.ropes.local = match config.rope.build_local(factors.as_deref()) {
+            Some(local) => Arc::new(local),
+            None => Arc::clone(&builder.ropes.whole),
+        };
+        Ok(builder)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -36,7 +58,7 @@ impl<'a> Builder<'a> {
     /// Checks that a tensor exists, has this shape, and has a supported type.
     ///
     /// Trailing dimensions of 1 are ignored, because not all converters write them.
-    fn check(&self, name: &str, expected: &[usize]) -> Result<(), ModelError> {
+    pub(super) fn check(&self, name: &str, expected: &[usize]) -> Result<(), ModelError> {
         let tensor = self.file.tensor(name).ok_or_else(|| FileError::MissingTensor(name.to_owned()))?;
         let expected: Vec<u64> = expected.iter().map(|&size| size as u64).collect();
         let found = tensor.info().shape();
@@ -48,13 +70,22 @@ impl<'a> Builder<'a> {
             return Err(ModelError::Shape { tensor: name.to_owned(), found: found.to_vec(), expected });
         }
         let kind = tensor.info().kind();
-        // Vectors are added or multiplied elementwise, so they must be floats.
-        let plain = matches!(kind, Type::F32 | Type::F16 | Type::BF16);
         let whole = matches!(kind, Type::I8 | Type::I16 | Type::I32 | Type::I64 | Type::F64);
-        if whole || (expected.len() == 1 && !plain) {
+        if whole || (expected.len() == 1 && !is_plain(kind)) {
             return Err(ModelError::Type { tensor: name.to_owned(), found: kind });
         }
         Ok(())
+    }
+
+    /// Vectors that a tensor stacks.
+    pub(super) fn vectors(&self, name: &str, length: usize, count: usize) -> Result<Vec<Vector>, ModelError> {
+        self.check(name, &[length, count])?;
+        let kind = self.file.expect_tensor(name)?.info().kind();
+        if !is_plain(kind) {
+            return Err(ModelError::Type { tensor: name.to_owned(), found: kind });
+        }
+        let vector = |index: usize| Vector { tensor: name.to_owned(), values: index * length..(index + 1) * length };
+        Ok((0..count).map(vector).collect())
     }
 
     pub(super) fn vector(&self, name: &str, length: usize) -> Result<Vector, ModelError> {
@@ -67,8 +98,32 @@ impl<'a> Builder<'a> {
         Ok(Matrix { tensor: name.to_owned(), rows: 0..outputs, columns, blocks: None })
     }
 
+    /// A norm of rows of this length. Its bias is optional.
     pub(super) fn norm(&self, name: &str, length: usize) -> Result<Norm, ModelError> {
-        Ok(Norm { weight: self.vector(name, length)?, epsilon: self.config.epsilon })
+        let bias = format!("{name}.bias");
+        Ok(Norm {
+            kind: self.traits.norm,
+            weight: Some(self.vector(&format!("{name}.weight"), length)?),
+            bias: if self.has(&bias) { Some(self.vector(&bias, length)?) } else { None },
+            epsilon: self.config.epsilon,
+        })
+    }
+
+    /// A norm of the residual stream, which is divided by the residual scale.
+    pub(super) fn residual_norm(&self, name: &str) -> Result<Norm, ModelError> {
+        let norm = self.norm(name, self.config.embedding)?;
+        Ok(Norm { epsilon: norm.epsilon / self.config.residual_scale.powi(2), ..norm })
+    }
+
+    /// The norm of the input of attention or of a block in its place.
+    pub(super) fn pre_norm(&self, index: usize) -> Result<Option<Norm>, ModelError> {
+        if !self.traits.pre_norms {
+            return Ok(None);
+        }
+        // Falcon has one more norm where attention does not share that of feed-forward.
+        let own = format!("blk.{index}.attn_norm_2");
+        let shared = format!("blk.{index}.attn_norm");
+        self.residual_norm(if self.has(&format!("{own}.weight")) { &own } else { &shared }).map(Some)
     }
 
     /// A linear layer. With `biased` the bias must exist; otherwise it is optional.
@@ -133,21 +188,9 @@ impl<'a> Builder<'a> {
         Ok(Linear { matrix: self.matrix("token_embd.weight", vocabulary, embedding)?, bias: None })
     }
 
-    /// RoPE of layers with full attention, and of those with a sliding window.
-    pub(super) fn ropes(&self, context: u32) -> Result<(Arc<Rope>, Arc<Rope>), ModelError> {
+    fn rope_factors(&self) -> Result<Option<Vec<f32>>, ModelError> {
         let config = &self.config.rope;
-        let factors = self.rope_factors(context)?;
-        let whole = Arc::new(config.build(self.traits.rope, factors.as_deref()));
-        let local = match config.window_base {
-            Some(base) => Arc::new(config.build_local(self.traits.rope, base)),
-            None => Arc::clone(&whole),
-        };
-        Ok((whole, local))
-    }
-
-    fn rope_factors(&self, context: u32) -> Result<Option<Vec<f32>>, ModelError> {
-        let config = &self.config.rope;
-        let length = if context > config.original_context { "long" } else { "short" };
+        let length = if self.context > config.original_context { "long" } else { "short" };
         let chosen = format!("rope_factors_{length}.weight");
         let name = match config.scaling {
             _ if self.has("rope_freqs.weight") => "rope_freqs.weight",
@@ -163,17 +206,18 @@ impl<'a> Builder<'a> {
         Ok(Some(factors))
     }
 
-    pub(super) fn layer(&self, index: usize, whole: &Arc<Rope>, local: &Arc<Rope>) -> Result<Layer, ModelError> {
+    pub(super) fn layer(&self, index: usize) -> Result<Layer, ModelError> {
         let mixer = match (&self.config.delta_net, self.traits.delta_net) {
             (Some(config), Some(order)) if config.layers[index] => {
                 Mixer::DeltaNet(self.delta_net(index, config, order)?)
             }
-            _ => Mixer::Attention(self.attention(index, whole, local)?),
+            _ => Mixer::Attention(self.attention(index)?),
         };
-        Ok(Layer { mixer, feed_forward: self.feed_forward(index)? })
+        let (feed_forward, parallel) = self.feed_forward(index)?;
+        Ok(Layer { mixer, feed_forward, parallel })
     }
 
-    fn attention(&self, index: usize, whole: &Arc<Rope>, local: &Arc<Rope>) -> Result<Attention, ModelError> {
+    fn attention(&self, index: usize) -> Result<Attention, ModelError> {
         let &Config { embedding, key_length, value_length, .. } = self.config;
         let (heads, kv_heads) = (self.config.heads[index], self.config.kv_heads[index]);
         let name = |part: &str| format!("blk.{index}.{part}");
@@ -190,108 +234,86 @@ impl<'a> Builder<'a> {
         } else {
             [linear("attn_q", outputs[0])?, linear("attn_k", outputs[1])?, linear("attn_v", outputs[2])?]
         };
-        let head_norms = if self.traits.head_norms {
-            let query = self.norm(&name("attn_q_norm.weight"), key_length)?;
-            Some((query, self.norm(&name("attn_k_norm.weight"), key_length)?))
-        } else {
-            None
+        let sinks = if self.traits.sinks { Some(self.vector(&name("attn_sinks.weight"), heads)?) } else { None };
+        let (window, chunk) = (self.config.windows[index], self.config.chunks[index]);
+        let rope = match (self.config.rotated[index], window.or(chunk)) {
+            (false, _) => &self.ropes.none,
+            (true, None) => &self.ropes.whole,
+            (true, Some(_)) => &self.ropes.local,
         };
-        let window = self.config.windows[index];
+        // Neither has an effect before its first step.
+        let chunk = chunk.filter(|chunk| self.context > *chunk);
+        let temperature = self.config.temperatures[index]
+            .filter(|temperature| self.context.saturating_add(temperature.offset) > temperature.interval);
         Ok(Attention {
-            norm: self.norm(&name("attn_norm.weight"), embedding)?,
+            norm: self.pre_norm(index)?,
             query,
             key,
             value,
             output_gate,
             output: self.linear(&name("attn_output"), embedding, heads * value_length, false)?,
-            head_norms,
-            post_norm: self.post_norm(&name("post_attention_norm.weight"))?,
+            head_norms: self.head_norms(index)?,
+            post_norm: self.post_norm(&name("post_attention_norm"))?,
             heads,
             kv_heads,
             key_length,
             value_length,
-            rope: Arc::clone(if window.is_some() { local } else { whole }),
+            rope: Arc::clone(rope),
             scale: self.config.attention_scale,
             soft_cap: self.config.attention_cap,
+            temperature,
+            sinks,
             window,
+            chunk,
         })
     }
 
-    fn post_norm(&self, name: &str) -> Result<Option<Norm>, ModelError> {
+    /// The norms of queries and keys.
+    fn head_norms(&self, index: usize) -> Result<Option<HeadNorms>, ModelError> {
+        let &Config { key_length, epsilon, .. } = self.config;
+        let (heads, kv_heads) = (self.config.heads[index], self.config.kv_heads[index]);
+        let name = |part: &str| format!("blk.{index}.{part}");
+        let span = match self.traits.head_norms {
+            HeadNormTraits::None => return Ok(None),
+            HeadNormTraits::Head | HeadNormTraits::AfterRope => NormSpan::Head,
+            HeadNormTraits::Row => NormSpan::Row,
+            HeadNormTraits::Optional => match self.file.tensor(&name("attn_q_norm.weight")) {
+                None => return Ok(None),
+                Some(tensor) if tensor.info().shape().len() > 1 => NormSpan::EachHead,
+                Some(_) => NormSpan::Head,
+            },
+            HeadNormTraits::Unweighted => {
+                let many = self.config.experts.is_some_and(|experts| experts.count == 128);
+                if many || !self.config.rotated[index] {
+                    return Ok(None);
+                }
+                let norm = Norm { kind: self.traits.norm, weight: None, bias: None, epsilon };
+                let (query, key) = (norm.clone(), norm);
+                return Ok(Some(HeadNorms { query, key, span: NormSpan::Head, after_rope: true }));
+            }
+        };
+        let norm = |part: &str, heads: usize| match span {
+            NormSpan::Head => self.norm(&name(part), key_length),
+            NormSpan::Row => self.norm(&name(part), heads * key_length),
+            NormSpan::EachHead => {
+                let tensor = format!("{}.weight", name(part));
+                self.vectors(&tensor, key_length, heads)?;
+                let weight = Vector { tensor, values: 0..heads * key_length };
+                Ok(Norm { kind: self.traits.norm, weight: Some(weight), bias: None, epsilon })
+            }
+        };
+        let after_rope = self.traits.head_norms == HeadNormTraits::AfterRope;
+        let (query, key) = (norm("attn_q_norm", heads)?, norm("attn_k_norm", kv_heads)?);
+        Ok(Some(HeadNorms { query, key, span, after_rope }))
+    }
+
+    pub(super) fn post_norm(&self, name: &str) -> Result<Option<Norm>, ModelError> {
         if self.traits.post_norms { self.norm(name, self.config.embedding).map(Some) } else { Ok(None) }
     }
+}
 
-    fn feed_forward(&self, index: usize) -> Result<FeedForward, ModelError> {
-        let embedding = self.config.embedding;
-        let name = |part: &str| format!("blk.{index}.{part}");
-        let kind = match self.config.experts {
-            Some(experts) => self.experts(index, experts)?,
-            None => FeedForwardKind::Dense(self.dense(index)?),
-        };
-        Ok(FeedForward {
-            norm: self.norm(&name(&format!("{}.weight", self.traits.feed_forward_norm)), embedding)?,
-            shared: self.config.experts.map(|experts| self.shared_expert(index, experts)).transpose()?.flatten(),
-            kind,
-            activation: self.traits.activation,
-            post_norm: self.post_norm(&name("post_ffw_norm.weight"))?,
-        })
-    }
-
-    fn dense(&self, index: usize) -> Result<GatedFeedForward, ModelError> {
-        let (embedding, inside) = (self.config.embedding, self.config.feed_forward[index]);
-        let name = |part: &str| format!("blk.{index}.{part}");
-        let fused = !self.has(&name("ffn_gate.weight"))
-            && self
-                .file
-                .tensor(&name("ffn_up.weight"))
-                .is_some_and(|up| up.info().shape().get(1) == Some(&(2 * inside as u64)));
-        let [gate, up] = if fused {
-            self.fused(&name("ffn_up"), [inside, inside], embedding)?
-        } else {
-            let gate = self.linear(&name("ffn_gate"), inside, embedding, false)?;
-            [gate, self.linear(&name("ffn_up"), inside, embedding, false)?]
-        };
-        Ok(GatedFeedForward { gate, up, down: self.linear(&name("ffn_down"), embedding, inside, false)? })
-    }
-
-    fn shared_expert(&self, index: usize, experts: Experts) -> Result<Option<SharedExpert>, ModelError> {
-        if !self.traits.shared_expert {
-            return Ok(None);
-        }
-        let embedding = self.config.embedding;
-        let inside = experts.shared_feed_forward.unwrap_or(self.config.feed_forward[index]);
-        let linear = |part: &str, outputs: usize, columns: usize| {
-            self.linear(&format!("blk.{index}.{part}"), outputs, columns, false)
-        };
-        let network = GatedFeedForward {
-            gate: linear("ffn_gate_shexp", inside, embedding)?,
-            up: linear("ffn_up_shexp", inside, embedding)?,
-            down: linear("ffn_down_shexp", embedding, inside)?,
-        };
-        Ok(Some(SharedExpert { network, gate: Some(linear("ffn_gate_inp_shexp", 1, embedding)?) }))
-    }
-
-    fn experts(&self, index: usize, experts: Experts) -> Result<FeedForwardKind, ModelError> {
-        let Experts { count, experts_per_token, feed_forward: inside, .. } = experts;
-        let embedding = self.config.embedding;
-        let name = |part: &str| format!("blk.{index}.{part}");
-        let router = self.linear(&name("ffn_gate_inp"), count, embedding, false)?;
-        // A three-dimensional tensor is a stack of matrices.
-        let part = |part: &str, outputs: usize, columns: usize| -> Result<Vec<Linear>, ModelError> {
-            let tensor = name(part);
-            self.check(&tensor, &[columns, outputs, count])?;
-            let of = |expert: usize| Matrix {
-                tensor: tensor.clone(),
-                rows: expert * outputs..(expert + 1) * outputs,
-                columns,
-                blocks: None,
-            };
-            Ok((0..count).map(|expert| Linear { matrix: of(expert), bias: None }).collect())
-        };
-        let gate = part("ffn_gate_exps.weight", inside, embedding)?;
-        let up = part("ffn_up_exps.weight", inside, embedding)?;
-        let down = part("ffn_down_exps.weight", embedding, inside)?;
-        let experts = gate.into_iter().zip(up).zip(down).map(|((gate, up), down)| GatedFeedForward { gate, up, down });
-        Ok(FeedForwardKind::Experts { router, experts: experts.collect(), experts_per_token })
-    }
+/// Whether values of a type are floats. Vectors are added or multiplied elementwise, so they must
+/// be.
+fn is_plain(kind: Type) -> bool {
+    matches!(kind, Type::F32 | Type::F16 | Type::BF16)
 }

@@ -2,10 +2,16 @@
 
 use roci_gguf::{Metadata, Value};
 
+use super::blocks::{NormKind, Temperature};
 use super::error::ModelError;
+use super::experts::{Experts, expert_layers};
+use super::keys::{Keys, LayerCount, MAX_CONTEXT, MAX_HEADS, MAX_KERNEL, MAX_LAYERS, MAX_LENGTH, MAX_TOKENS};
+use super::layers::{LayerKinds, temperature};
 use super::pooling::Pooling;
 use super::rope::RopeConfig;
-use super::table::{self, ArchitectureTraits, Windows};
+use super::table;
+use super::traits::{ArchitectureTraits, LogitScale, Parallel};
+use super::unused;
 
 /// Hyperparameters of a model, all validated.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,10 +39,20 @@ pub struct Config {
     pub feed_forward: Vec<usize>,
     /// Mixture of experts, if the model has one.
     pub experts: Option<Experts>,
+    /// Which layers have it; the others have dense feed-forward blocks.
+    pub expert_layers: Vec<bool>,
+    /// Whether both blocks of a layer read the same residual stream, each with its own norm.
+    pub parallel: bool,
     /// Gated delta nets, if some layers are of this kind.
     pub delta_net: Option<DeltaNetConfig>,
-    /// Epsilon of the RMS norms.
+    /// Epsilon of the norms.
     pub epsilon: f32,
+    /// Factor of the embeddings.
+    pub embedding_scale: f32,
+    /// Factor of the blocks' outputs, before they are added to the residual stream.
+    pub residual_scale: f32,
+    /// Factor of the logits.
+    pub logit_scale: f32,
     /// Factor of the attention scores.
     pub attention_scale: f32,
     /// Soft cap of the attention scores.
@@ -45,24 +61,16 @@ pub struct Config {
     pub logit_cap: Option<f32>,
     /// Sliding window per layer, including the current token; `None` for full attention.
     pub windows: Vec<Option<u32>>,
+    /// Length of the chunks of attention per layer; `None` for full attention.
+    pub chunks: Vec<Option<u32>>,
+    /// Which layers have position embedding.
+    pub rotated: Vec<bool>,
+    /// Attention temperature per layer.
+    pub temperatures: Vec<Option<Temperature>>,
     /// RoPE parameters.
     pub rope: RopeConfig,
     /// Pooling type of embeddings.
     pub pooling: Pooling,
-}
-
-/// Mixture of experts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Experts {
-    /// Total number of experts.
-    pub count: usize,
-    /// Experts per token.
-    pub experts_per_token: usize,
-    /// Length of an expert's activated vector.
-    pub feed_forward: usize,
-    /// Length of the shared expert's activated vector, if the file has it.
-    pub shared_feed_forward: Option<usize>,
 }
 
 /// Sizes of gated delta nets.
@@ -81,113 +89,6 @@ pub struct DeltaNetConfig {
     pub length: usize,
 }
 
-/// Limits. Files that exceed them are damaged or hostile; products of smaller numbers do not
-/// overflow.
-const MAX_LAYERS: u64 = 1 << 12;
-const MAX_HEADS: u64 = 1 << 14;
-const MAX_LENGTH: u64 = 1 << 22;
-const MAX_EXPERTS: u64 = 1 << 12;
-const MAX_TOKENS: u64 = 1 << 26;
-const MAX_CONTEXT: u64 = 1 << 31;
-const MAX_KERNEL: u64 = 1 << 6;
-
-/// Typed access to the metadata keys of one architecture.
-pub(super) struct Keys<'a> {
-    metadata: &'a Metadata,
-    architecture: &'static str,
-}
-
-impl<'a> Keys<'a> {
-    /// The full name of a key.
-    pub(super) fn key(&self, key: &str) -> String {
-        format!("{}.{key}", self.architecture)
-    }
-
-    /// An integer from 1 to `most`, if the key exists.
-    pub(super) fn count(&self, key: &str, most: u64) -> Result<Option<usize>, ModelError> {
-        let key = self.key(key);
-        let Some(count) = self.metadata.get::<u64>(&key)? else { return Ok(None) };
-        if count == 0 || count > most {
-            return Err(ModelError::config(key, format!("{count} is out of range: 1 to {most}")));
-        }
-        Ok(Some(count as usize))
-    }
-
-    fn needed(&self, key: &str, most: u64) -> Result<usize, ModelError> {
-        self.count(key, most)?.ok_or_else(|| roci_gguf::Error::MissingKey(self.key(key)).into())
-    }
-
-    /// One integer for all layers, or an array with one per layer.
-    fn each(&self, key: &str, layers: LayerCount, most: u64) -> Result<Option<Vec<usize>>, ModelError> {
-        let key = self.key(key);
-        let Some(mut counts) = self.metadata.get_each::<u64>(&key, layers.file)? else { return Ok(None) };
-        counts.truncate(layers.computed);
-        if let Some(count) = counts.iter().find(|&&count| count == 0 || count > most) {
-            return Err(ModelError::config(key, format!("{count} is out of range: 1 to {most}")));
-        }
-        Ok(Some(counts.into_iter().map(|count| count as usize).collect()))
-    }
-
-    /// An array of `N` integers from 0 to `most`.
-    pub(super) fn counts<const N: usize>(&self, key: &str, most: u64) -> Result<[usize; N], ModelError> {
-        let key = self.key(key);
-        let counts: Vec<u64> = self.metadata.expect(&key)?;
-        let array: [u64; N] = counts.try_into().map_err(|counts: Vec<u64>| {
-            ModelError::config(&*key, format!("{} numbers instead of {N}", counts.len()))
-        })?;
-        match array.iter().find(|&&count| count > most) {
-            Some(count) => Err(ModelError::config(key, format!("{count} is out of range: 0 to {most}"))),
-            None => Ok(array.map(|count| count as usize)),
-        }
-    }
-
-    /// A finite number, if the key exists.
-    pub(super) fn float(&self, key: &str) -> Result<Option<f32>, ModelError> {
-        let key = self.key(key);
-        match self.metadata.get::<f32>(&key)? {
-            Some(number) if !number.is_finite() => Err(ModelError::config(key, format!("{number} is not finite"))),
-            number => Ok(number),
-        }
-    }
-
-    /// A finite number above zero, if the key exists.
-    pub(super) fn positive(&self, key: &str) -> Result<Option<f32>, ModelError> {
-        match self.float(key)? {
-            Some(number) if number <= 0.0 => Err(ModelError::config(self.key(key), format!("{number} is not above 0"))),
-            number => Ok(number),
-        }
-    }
-
-    /// An unsigned integer, if the key exists.
-    pub(super) fn integer(&self, key: &str) -> Result<Option<i64>, ModelError> {
-        Ok(self.metadata.get(&self.key(key))?)
-    }
-
-    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, ModelError> {
-        Ok(self.metadata.get(&self.key(key))?)
-    }
-}
-
-/// Layers of a file. The last ones may predict further tokens from the hidden states of the
-/// others (multi-token prediction); the model is computed without them.
-#[derive(Clone, Copy)]
-struct LayerCount {
-    file: usize,
-    computed: usize,
-}
-
-impl LayerCount {
-    fn read(keys: &Keys<'_>) -> Result<Self, ModelError> {
-        let file = keys.needed("block_count", MAX_LAYERS)?;
-        let predicting = keys.metadata.get::<u64>(&keys.key("nextn_predict_layers"))?.unwrap_or(0);
-        if predicting >= file as u64 {
-            let reason = format!("{predicting} is out of range: 0 to {}", file - 1);
-            return Err(ModelError::config(keys.key("nextn_predict_layers"), reason));
-        }
-        Ok(Self { file, computed: file - predicting as usize })
-    }
-}
-
 impl Config {
     /// Reads the hyperparameters from the metadata of a file.
     ///
@@ -202,7 +103,7 @@ impl Config {
         let name = metadata.expect_str("general.architecture")?;
         let unknown = || ModelError::Architecture { name: name.to_owned(), known: table::names() };
         let traits = table::find(name).ok_or_else(unknown)?;
-        let keys = Keys { metadata, architecture: traits.name };
+        let keys = Keys::new(metadata, traits.name);
 
         let count = LayerCount::read(&keys)?;
         let layers = count.computed;
@@ -238,19 +139,25 @@ impl Config {
             None if experts.is_some() => vec![experts.map_or(0, |experts| experts.feed_forward); layers],
             None => return Err(roci_gguf::Error::MissingKey(keys.key("feed_forward_length")).into()),
         };
-        if keys.float("attention.temperature_scale")?.is_some_and(|scale| scale != 0.0) {
-            let reason = "position-dependent attention temperature is not supported";
-            return Err(ModelError::config(keys.key("attention.temperature_scale"), reason));
-        }
-        let epsilon = keys.positive("attention.layer_norm_rms_epsilon")?;
-        let epsilon =
-            epsilon.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("attention.layer_norm_rms_epsilon")))?;
+        let epsilon = match traits.norm {
+            NormKind::Rms => "attention.layer_norm_rms_epsilon",
+            NormKind::Layer => "attention.layer_norm_epsilon",
+        };
+        let epsilon = keys.positive(epsilon)?.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key(epsilon)))?;
         let head = match traits.scaled_by_embedding {
             Some(size) if size == layers => embedding as f32 / heads[0] as f32,
             _ => key_length as f32,
         };
-        let declared = keys.float("attention.scale")?.filter(|scale| *scale != 0.0);
+        let declared = keys.scale("attention.scale")?;
         let context = keys.count("context_length", MAX_CONTEXT)?.unwrap_or(2048) as u32;
+        let rope = RopeConfig::read(&keys, traits, key_length, context)?;
+        let kinds = LayerKinds::read(&keys, traits, layers)?;
+        let parallel = match traits.parallel {
+            Parallel::Never | Parallel::WithoutNorm => false,
+            Parallel::Declared => keys
+                .flag("use_parallel_residual")?
+                .ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("use_parallel_residual")))?,
+        };
         let config = Self {
             architecture: traits.name,
             name: metadata.get::<&str>("general.name")?.map(str::to_owned),
@@ -260,9 +167,17 @@ impl Config {
             attention_scale: declared.unwrap_or(1.0 / head.sqrt()),
             attention_cap: cap(keys.float("attn_logit_softcapping")?, traits.soft_caps.0),
             logit_cap: cap(keys.float("final_logit_softcapping")?, traits.soft_caps.1),
-            windows: windows(&keys, traits, layers)?,
-            rope: RopeConfig::read(&keys, traits, key_length, context)?,
+            temperatures: temperature(&keys, traits, &rope, &kinds.rotated)?,
+            windows: kinds.windows,
+            chunks: kinds.chunks,
+            rotated: kinds.rotated,
+            rope,
             pooling: Pooling::read(&keys)?,
+            parallel,
+            embedding_scale: embedding_scale(&keys, traits, embedding)?,
+            residual_scale: residual_scale(&keys, traits)?,
+            logit_scale: logit_scale(&keys, traits)?,
+            expert_layers: expert_layers(&keys, experts.is_some(), layers)?,
             heads,
             kv_heads,
             key_length,
@@ -272,34 +187,13 @@ impl Config {
             delta_net: DeltaNetConfig::read(&keys, traits, count)?,
             epsilon,
         };
+        unused::check_keys(metadata, traits.name, &keys.read())?;
         Ok((config, traits))
     }
 
     /// Number of layers.
     pub fn layers(&self) -> usize {
         self.heads.len()
-    }
-}
-
-impl Experts {
-    fn read(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<Self>, ModelError> {
-        // Dense models may declare zero experts.
-        let count = keys.metadata.get::<u64>(&keys.key("expert_count"))?.unwrap_or(0);
-        if count == 0 && !traits.experts {
-            return Ok(None);
-        }
-        let count = keys.needed("expert_count", MAX_EXPERTS)?;
-        let experts_per_token = keys.needed("expert_used_count", MAX_EXPERTS)?;
-        if experts_per_token > count {
-            let reason = format!("{experts_per_token} experts per token are out of range: 1 to {count}");
-            return Err(ModelError::config(keys.key("expert_used_count"), reason));
-        }
-        let feed_forward = match keys.count("expert_feed_forward_length", MAX_LENGTH)? {
-            Some(length) => length,
-            None => keys.needed("feed_forward_length", MAX_LENGTH)?,
-        };
-        let shared_feed_forward = keys.count("expert_shared_feed_forward_length", MAX_LENGTH)?;
-        Ok(Some(Self { count, experts_per_token, feed_forward, shared_feed_forward }))
     }
 }
 
@@ -338,29 +232,30 @@ impl DeltaNetConfig {
     }
 }
 
-/// The sliding window of each layer.
-fn windows(keys: &Keys<'_>, traits: &ArchitectureTraits, layers: usize) -> Result<Vec<Option<u32>>, ModelError> {
-    // Some files use a window of 0 for full attention.
-    let declared = keys.metadata.get::<u32>(&keys.key("attention.sliding_window"))?.filter(|window| *window > 0);
-    let key = keys.key("attention.sliding_window_pattern");
-    Ok(match traits.windows {
-        Windows::Never => vec![None; layers],
-        Windows::AsDeclared => vec![declared; layers],
-        Windows::Alternating { period, window, .. } => {
-            let window = declared.or(window);
-            let pattern = match keys.metadata.value(&key) {
-                Some(Value::Array(_)) => keys.metadata.expect::<Vec<bool>>(&key)?,
-                _ => {
-                    let period = keys.metadata.get::<u32>(&key)?.map_or(period, |period| period as usize);
-                    (0..layers).map(|layer| period == 0 || layer % period < period - 1).collect()
-                }
-            };
-            if pattern.len() != layers {
-                return Err(ModelError::config(key, format!("{} entries for {layers} layers", pattern.len())));
-            }
-            pattern.into_iter().map(|within| window.filter(|_| within)).collect()
+fn embedding_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, embedding: usize) -> Result<f32, ModelError> {
+    let usual = if traits.scaled_embedding { (embedding as f32).sqrt() } else { 1.0 };
+    Ok(keys.scale("embedding_scale")?.unwrap_or(usual))
+}
+
+fn residual_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, ModelError> {
+    let scale = keys.positive_scale("residual_scale")?.unwrap_or(1.0);
+    // The scale becomes part of the norms of blocks' inputs.
+    if scale != 1.0 && !traits.pre_norms {
+        let reason = format!("not supported for the architecture `{}`", traits.name);
+        return Err(ModelError::config(keys.key("residual_scale"), reason));
+    }
+    Ok(scale)
+}
+
+fn logit_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, ModelError> {
+    match traits.logit_scale {
+        LogitScale::None => Ok(1.0),
+        LogitScale::Factor => Ok(keys.scale("logit_scale")?.unwrap_or(1.0)),
+        LogitScale::Divisor => {
+            let scale = keys.positive("logit_scale")?;
+            Ok(1.0 / scale.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("logit_scale")))?)
         }
-    })
+    }
 }
 
 /// The soft cap from the file, or else the default of the architecture; 0 means none.

@@ -27,7 +27,7 @@ impl Builder<'_> {
         let (rate, decay) = self.delta_net_rates(index, config)?;
         let channels = (2 * key_heads + heads) * length;
         Ok(DeltaNet {
-            norm: self.norm(&name("attn_norm.weight"), embedding)?,
+            norm: self.residual_norm(&name("attn_norm"))?,
             query,
             key,
             value,
@@ -38,7 +38,7 @@ impl Builder<'_> {
             decay_factor: self.vector(&name("ssm_a"), heads)?,
             convolution: ShortConvolution { weight: self.matrix(&name("ssm_conv1d.weight"), channels, kernel)? },
             epsilon: self.config.epsilon,
-            output_norm: self.norm(&name("ssm_norm.weight"), length)?,
+            output_norm: self.norm(&name("ssm_norm"), length)?,
             output: self.linear(&name("ssm_out"), embedding, heads * length, false)?,
             heads,
             key_heads,

@@ -33,6 +33,14 @@ pub enum ModelError {
         /// Shape that follows from the hyperparameters.
         expected: Vec<u64>,
     },
+    /// A tensor that the architecture has no use for.
+    #[error("tensor `{tensor}` is not part of the architecture `{architecture}`")]
+    Unused {
+        /// Name of the tensor.
+        tensor: String,
+        /// Name of the architecture.
+        architecture: String,
+    },
     /// A tensor of a type that its use does not allow.
     #[error("tensor `{tensor}` has type {found}, which is not supported for this tensor")]
     Type {
@@ -49,6 +57,10 @@ impl ModelError {
         Some(match self {
             Self::File(error) => return error.hint(),
             Self::Architecture { .. } => "choose a model of one of these architectures".to_owned(),
+            Self::Unused { .. } => {
+                "the file is of another variant of this architecture, which is not supported; get another file"
+                    .to_owned()
+            }
             Self::Config { .. } | Self::Shape { .. } | Self::Type { .. } => {
                 "convert the model again with a current converter, or get another file of it".to_owned()
             }

@@ -13,17 +13,24 @@ mod build;
 mod config;
 mod delta_net;
 mod error;
+mod experts;
+mod feed_forward;
+mod keys;
+mod layers;
 mod pooling;
 mod rope;
 mod scale;
 mod table;
+mod traits;
+mod unused;
 
 use roci_gguf::Gguf;
 
-use blocks::{Layer, Linear, Matrix, Mixer, Norm};
+use blocks::{Layer, Linear, Matrix, Mixer, Norm, Vector};
 use build::Builder;
-pub use config::{Config, DeltaNetConfig, Experts};
+pub use config::{Config, DeltaNetConfig};
 pub use error::ModelError;
+pub use experts::Experts;
 pub use pooling::Pooling;
 pub use rope::{RopeConfig, Scaling};
 pub use scale::{matrix_scale, matrix_scales};
@@ -38,7 +45,8 @@ pub struct Model {
     pub context: u32,
     /// Embedding matrix, a row per token.
     pub embedding: Matrix,
-    /// Factor of the embeddings.
+    /// Factor of the embeddings. A scale of the blocks' outputs is part of it: `h + s * f(norm(h))`
+    /// is computed as `h/s + f(norm(h/s))`, with the epsilons of these norms divided by `s²`.
     pub embedding_scale: f32,
     /// Layers, in order.
     pub layers: Vec<Layer>,
@@ -46,6 +54,8 @@ pub struct Model {
     pub norm: Norm,
     /// Output projection to the logits.
     pub output: Linear,
+    /// Factor of the logits.
+    pub logit_scale: f32,
     /// Soft cap `c` of the logits: `l` becomes `c * tanh(l / c)`.
     pub logit_cap: Option<f32>,
 }
@@ -54,55 +64,52 @@ impl Model {
     /// Describes the model of a file for a context of `context` tokens, or of its trained length.
     ///
     /// # Errors
-    /// If the architecture is not supported, a key is missing or out of range, or a tensor is
-    /// missing or has another shape.
+    /// If the architecture is not supported, a key is missing, unknown or out of range, or a tensor
+    /// is missing, unknown or has another shape.
     pub fn new(file: &Gguf, context: Option<u32>) -> Result<Self, ModelError> {
         let (config, traits) = Config::read(file.metadata())?;
         let context = context.unwrap_or(config.context);
-        let builder = Builder::new(file, &config, traits);
-        let (whole, local) = builder.ropes(context)?;
-        let layers = (0..config.layers()).map(|index| builder.layer(index, &whole, &local));
-        Ok(Self {
+        let builder = Builder::new(file, &config, traits, context)?;
+        let layers = (0..config.layers()).map(|index| builder.layer(index));
+        let model = Self {
             context,
             embedding: builder.matrix("token_embd.weight", config.vocabulary, config.embedding)?,
-            embedding_scale: if traits.scaled_embedding { (config.embedding as f32).sqrt() } else { 1.0 },
+            embedding_scale: config.embedding_scale / config.residual_scale,
             layers: layers.collect::<Result<_, _>>()?,
-            norm: builder.norm("output_norm.weight", config.embedding)?,
+            norm: builder.residual_norm("output_norm")?,
             output: builder.output()?,
+            logit_scale: config.logit_scale,
             logit_cap: config.logit_cap,
             config,
-        })
+        };
+        unused::check_tensors(file, &model)?;
+        Ok(model)
     }
 
     /// Names of all tensors that the model uses, each once.
     pub fn tensors(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = vec![&self.embedding.tensor, &self.norm.weight.tensor];
-        names.extend(linear(&self.output));
-        for Layer { mixer, feed_forward } in &self.layers {
-            let post_norms = feed_forward.post_norm.iter();
-            names.extend(post_norms.chain([&feed_forward.norm]).map(|norm| norm.weight.tensor.as_str()));
-            names.extend(mixer.linears().into_iter().flat_map(linear));
+        let mut names: Vec<&str> = vec![&self.embedding.tensor];
+        let mut linears: Vec<&Linear> = vec![&self.output];
+        let mut vectors: Vec<&Vector> = self.norm.vectors().collect();
+        for Layer { mixer, feed_forward, .. } in &self.layers {
+            linears.extend(mixer.linears());
+            linears.extend(feed_forward.linears());
+            vectors.extend(feed_forward.vectors());
             match mixer {
                 Mixer::Attention(block) => {
-                    let heads = block.head_norms.iter().flat_map(|(query, key)| [query, key]);
-                    let norms = heads.chain(&block.post_norm).chain([&block.norm]);
-                    names.extend(norms.map(|norm| norm.weight.tensor.as_str()));
+                    vectors.extend(block.norms().flat_map(Norm::vectors));
+                    vectors.extend(&block.sinks);
                 }
                 Mixer::DeltaNet(block) => {
-                    let vectors =
-                        [&block.norm.weight, &block.output_norm.weight, &block.decay_bias, &block.decay_factor];
-                    names.extend(vectors.into_iter().map(|vector| vector.tensor.as_str()));
+                    vectors.extend([&block.norm, &block.output_norm].into_iter().flat_map(Norm::vectors));
+                    vectors.extend([&block.decay_bias, &block.decay_factor]);
                     names.push(&block.convolution.weight.tensor);
                 }
             }
-            let (router, gated) = match &feed_forward.kind {
-                blocks::FeedForwardKind::Dense(gated) => (None, std::slice::from_ref(gated)),
-                blocks::FeedForwardKind::Experts { router, experts, .. } => (Some(router), experts.as_slice()),
-            };
-            names.extend(router.into_iter().flat_map(linear));
-            names.extend(gated.iter().flat_map(|gated| [&gated.gate, &gated.up, &gated.down]).flat_map(linear));
-            names.extend(feed_forward.shared.iter().flat_map(blocks::SharedExpert::linears).flat_map(linear));
         }
+        vectors.extend(linears.iter().filter_map(|linear| linear.bias.as_ref()));
+        names.extend(linears.into_iter().map(|linear| linear.matrix.tensor.as_str()));
+        names.extend(vectors.into_iter().map(|vector| vector.tensor.as_str()));
         names.sort_unstable();
         names.dedup();
         names
@@ -119,9 +126,4 @@ impl Model {
     pub fn is_recurrent(&self) -> bool {
         self.layers.iter().any(|layer| layer.delta_net().is_some())
     }
-}
-
-/// The tensors of a linear layer.
-fn linear(linear: &Linear) -> impl Iterator<Item = &str> {
-    std::iter::once(linear.matrix.tensor.as_str()).chain(linear.bias.iter().map(|bias| bias.tensor.as_str()))
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::config::Keys;
 use super::error::ModelError;
+use super::keys::Keys;
 
 /// How hidden states are pooled into the embedding of a sequence: llama.cpp's `llama_pooling_type`,
 /// the metadata key `pooling_type`.

@@ -1,9 +1,9 @@
 //! RoPE frequencies and their scaling for long contexts.
 
 use super::blocks::{Rope, RopeStyle};
-use super::config::Keys;
 use super::error::ModelError;
-use super::table::{ArchitectureTraits, Windows};
+use super::keys::Keys;
+use super::traits::{ArchitectureTraits, RopeSections, WindowRope, Windows};
 
 /// RoPE parameters of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,10 +11,14 @@ use super::table::{ArchitectureTraits, Windows};
 pub struct RopeConfig {
     /// Number of rotated values per head.
     pub dimensions: usize,
+    /// How values are paired.
+    pub style: RopeStyle,
     /// Base of the geometric series of frequencies.
     pub base: f32,
-    /// Base of layers with a sliding window, if it differs.
+    /// Base of layers with a sliding window, if their RoPE differs.
     pub window_base: Option<f32>,
+    /// Whether RoPE of layers with a sliding window is scaled.
+    pub window_scaled: bool,
     /// Scaling of the frequencies for contexts beyond the original one.
     pub scaling: Scaling,
     /// Context length before scaling.
@@ -90,19 +94,30 @@ impl RopeConfig {
                 return Err(ModelError::config(keys.key("rope.scaling.type"), reason));
             }
         };
-        let window_base = match traits.windows {
-            Windows::Alternating { base, .. } => keys.positive("rope.freq_base_swa")?.or(base),
-            Windows::Never | Windows::AsDeclared => None,
+        let base = base(keys, dimensions)?;
+        let window_rope = match traits.windows {
+            Windows::Alternating { rope, .. } => rope,
+            Windows::Never | Windows::AsDeclared | Windows::Chunks { .. } => WindowRope::Same,
         };
+        let window_base = match window_rope {
+            WindowRope::Same => None,
+            WindowRope::Base => keys.positive("rope.freq_base_swa")?,
+            WindowRope::Unscaled(usual) => Some(keys.positive("rope.freq_base_swa")?.or(usual).unwrap_or(base)),
+        };
+        let sections = sections(keys, traits.rope_sections, dimensions)?;
+        // Plain sections, in contrast to interleaved ones, change nothing but the pairs.
+        let plain = traits.rope_sections == RopeSections::Optional && sections.is_some();
         let original = keys.count("rope.scaling.original_context_length", 1 << 31)?;
         Ok(Self {
             dimensions,
-            base: keys.positive("rope.freq_base")?.unwrap_or(10_000.0),
+            style: if plain { RopeStyle::Neox } else { traits.rope },
+            base,
             window_base,
+            window_scaled: !matches!(window_rope, WindowRope::Unscaled(_)),
             scaling,
             original_context: original.map_or(context, |original| original as u32),
             attention_factor: keys.positive("rope.scaling.attn_factor")?.unwrap_or(1.0),
-            sections: if traits.rope_sections { Some(sections(keys, dimensions)?) } else { None },
+            sections: sections.filter(|_| !plain),
         })
     }
 
@@ -114,8 +129,8 @@ impl RopeConfig {
         sector < 3 * sections[sector % 3]
     }
 
-    /// Frequencies of layers with full attention; `factors` divide them pair by pair.
-    pub(super) fn build(&self, style: RopeStyle, factors: Option<&[f32]>) -> Rope {
+    /// RoPE of layers with full attention; `factors` divide the frequencies pair by pair.
+    pub(super) fn build(&self, factors: Option<&[f32]>) -> Rope {
         let mut frequencies = series(self.base, self.dimensions);
         for (frequency, factor) in frequencies.iter_mut().zip(factors.unwrap_or_default()) {
             *frequency /= f64::from(*factor);
@@ -134,8 +149,8 @@ impl RopeConfig {
                 let last = turned(slow).ceil().min(self.dimensions as f64 - 1.0);
                 for (pair, frequency) in frequencies.iter_mut().enumerate() {
                     let along = ((pair as f64 - first) / (last - first).max(0.001)).clamp(0.0, 1.0);
-                    let unscaled = (1.0 - along) * f64::from(share);
-                    *frequency = *frequency / f64::from(factor) * (1.0 - unscaled) + *frequency * unscaled;
+                    let kept = (1.0 - along) * f64::from(share);
+                    *frequency = *frequency / f64::from(factor) * (1.0 - kept) + *frequency * kept;
                 }
                 if share != 0.0 {
                     let growth = |multiplier: f32| 1.0 + 0.1 * f64::from(multiplier) * f64::from(factor).ln().max(0.0);
@@ -145,25 +160,54 @@ impl RopeConfig {
         }
         let frequency = |(pair, frequency)| if self.rotates(pair) { frequency as f32 } else { 0.0 };
         let frequencies = frequencies.into_iter().enumerate().map(frequency).collect();
-        Rope { style, frequencies, magnitude: magnitude as f32 }
+        Rope { style: self.style, frequencies, magnitude: magnitude as f32 }
     }
 
-    /// Frequencies of layers with a sliding window, which are not scaled.
-    pub(super) fn build_local(&self, style: RopeStyle, base: f32) -> Rope {
+    /// RoPE of layers with a sliding window; `None` if it is that of the others.
+    pub(super) fn build_local(&self, factors: Option<&[f32]>) -> Option<Rope> {
+        let base = self.window_base?;
+        if self.window_scaled {
+            return Some(Self { base, ..self.clone() }.build(factors));
+        }
         let frequencies = series(base, self.dimensions).into_iter().map(|frequency| frequency as f32).collect();
-        Rope { style, frequencies, magnitude: 1.0 }
+        Some(Rope { style: self.style, frequencies, magnitude: 1.0 })
+    }
+
+    /// No position embedding.
+    pub(super) fn build_none(&self) -> Rope {
+        Rope { style: self.style, frequencies: Vec::new(), magnitude: 1.0 }
     }
 }
 
+/// The base of the frequencies. `alpha` scales it for longer contexts (NTK-aware scaling).
+fn base(keys: &Keys<'_>, dimensions: usize) -> Result<f32, ModelError> {
+    let base = keys.positive("rope.freq_base")?.unwrap_or(10_000.0);
+    let Some(alpha) = keys.positive_scale("rope.scaling.alpha")?.filter(|_| dimensions > 2) else { return Ok(base) };
+    let scaled = f64::from(base) * f64::from(alpha).powf(dimensions as f64 / (dimensions - 2) as f64);
+    Ok(scaled as f32)
+}
+
 /// The sections of MRoPE, which cover at most all pairs.
-fn sections(keys: &Keys<'_>, dimensions: usize) -> Result<[usize; 4], ModelError> {
+fn sections(keys: &Keys<'_>, traits: RopeSections, dimensions: usize) -> Result<Option<[usize; 4]>, ModelError> {
+    let absent = keys.metadata.value(&keys.key("rope.dimension_sections")).is_none();
+    if traits == RopeSections::None || (traits == RopeSections::Optional && absent) {
+        return Ok(None);
+    }
     let sections = keys.counts::<4>("rope.dimension_sections", dimensions as u64)?;
+    let none = sections[..3].iter().all(|&pairs| pairs == 0);
+    if none && traits == RopeSections::Optional {
+        return Ok(None);
+    }
     // A token of text has no other position than those of the first three.
-    if sections[..3].iter().all(|&pairs| pairs == 0) || sections.iter().sum::<usize>() > dimensions {
+    if none || sections.iter().sum::<usize>() > dimensions {
         let reason = format!("sections of {sections:?} pairs are out of range for {dimensions} rotated values");
         return Err(ModelError::config(keys.key("rope.dimension_sections"), reason));
     }
-    Ok(sections)
+    if traits == RopeSections::Optional && sections[3] != 0 {
+        let reason = format!("a fourth section of {} pairs is not supported", sections[3]);
+        return Err(ModelError::config(keys.key("rope.dimension_sections"), reason));
+    }
+    Ok(Some(sections))
 }
 
 /// `base` to the powers 0, -2/n, -4/n, and so on.

@@ -4,132 +4,240 @@
 //! tensor shows (a bias, a fused projection, an untied output matrix) are read from the file and
 //! not listed here.
 
-use super::blocks::{Activation, HeadOrder, RopeStyle};
-
-/// Traits of one architecture.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ArchitectureTraits {
-    /// Name in the metadata.
-    pub(super) name: &'static str,
-    pub(super) rope: RopeStyle,
-    /// Query and key heads have norms.
-    pub(super) head_norms: bool,
-    /// Blocks have post norms.
-    pub(super) post_norms: bool,
-    /// Query, key and value projections have biases.
-    pub(super) biases: bool,
-    /// Feed-forward blocks are mixtures of experts.
-    pub(super) experts: bool,
-    /// Mixtures of experts have a shared expert with a gate.
-    pub(super) shared_expert: bool,
-    /// The query projection has a gate of the output behind each query head.
-    pub(super) output_gate: bool,
-    /// Most layers are gated delta nets with this order of heads.
-    pub(super) delta_net: Option<HeadOrder>,
-    /// Name of the norm of feed-forward blocks.
-    pub(super) feed_forward_norm: &'static str,
-    /// RoPE has sections for several positions of a token (MRoPE, interleaved).
-    pub(super) rope_sections: bool,
-    pub(super) activation: Activation,
-    /// Embeddings are scaled by the square root of their length.
-    pub(super) scaled_embedding: bool,
-    pub(super) windows: Windows,
-    /// Default soft caps of attention scores and of logits.
-    pub(super) soft_caps: (Option<f32>, Option<f32>),
-    /// Number of layers of the model size whose scores are scaled by embedding length / heads
-    /// instead of the head length.
-    pub(super) scaled_by_embedding: Option<usize>,
-}
-
-/// Which layers have a sliding window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Windows {
-    /// None, even if the file has a window.
-    Never,
-    /// All, if the file has a window.
-    AsDeclared,
-    /// All except every n-th.
-    Alternating {
-        period: usize,
-        /// Default window. Without it and without one in the file, all layers have full attention.
-        window: Option<u32>,
-        /// Default RoPE base of layers with a window, if it differs from the others'.
-        base: Option<f32>,
-    },
-}
+use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
+use super::traits::{
+    ArchitectureTraits, HeadNormTraits, LogitScale, Nope, Parallel, RopeSections, SharedExpertTraits,
+    TemperatureTraits, WindowRope, Windows,
+};
 
 const LLAMA: ArchitectureTraits = ArchitectureTraits {
     name: "llama",
     rope: RopeStyle::Interleaved,
-    head_norms: false,
+    nope: Nope::Never,
+    norm: NormKind::Rms,
+    pre_norms: true,
     post_norms: false,
+    head_norms: HeadNormTraits::None,
     biases: false,
+    sinks: false,
+    parallel: Parallel::Never,
+    gated: true,
     experts: false,
-    shared_expert: false,
+    scores: ExpertScores::Softmax,
+    normalized: true,
+    weighted_input: false,
+    shared_expert: SharedExpertTraits::None,
     output_gate: false,
     delta_net: None,
     feed_forward_norm: "ffn_norm",
-    rope_sections: false,
+    rope_sections: RopeSections::None,
     activation: Activation::Silu,
     scaled_embedding: false,
+    logit_scale: LogitScale::None,
+    temperature: TemperatureTraits::None,
     windows: Windows::AsDeclared,
     soft_caps: (None, None),
     scaled_by_embedding: None,
 };
 
-const QWEN: ArchitectureTraits = ArchitectureTraits { rope: RopeStyle::Neox, windows: Windows::Never, ..LLAMA };
+/// As `LLAMA`, but windows are ignored.
+const PLAIN: ArchitectureTraits = ArchitectureTraits { windows: Windows::Never, ..LLAMA };
 
-const GEMMA: ArchitectureTraits = ArchitectureTraits {
-    rope: RopeStyle::Neox,
-    post_norms: true,
-    activation: Activation::Gelu,
-    scaled_embedding: true,
-    ..LLAMA
-};
+const QWEN: ArchitectureTraits = ArchitectureTraits { rope: RopeStyle::Neox, ..PLAIN };
+
+const GEMMA: ArchitectureTraits =
+    ArchitectureTraits { rope: RopeStyle::Neox, activation: Activation::Gelu, scaled_embedding: true, ..LLAMA };
 
 const QWEN35: ArchitectureTraits = ArchitectureTraits {
     name: "qwen35",
-    head_norms: true,
+    head_norms: HeadNormTraits::Head,
     output_gate: true,
     delta_net: Some(HeadOrder::Tiled),
     feed_forward_norm: "post_attention_norm",
-    rope_sections: true,
+    rope_sections: RopeSections::Interleaved,
     ..QWEN
 };
 
-pub(super) const TABLE: [ArchitectureTraits; 12] = [
+const GRANITE: ArchitectureTraits = ArchitectureTraits {
+    name: "granite",
+    nope: Nope::UnlessFinetuned,
+    shared_expert: SharedExpertTraits::Plain,
+    logit_scale: LogitScale::Divisor,
+    ..PLAIN
+};
+
+/// Blocks with norms of their outputs instead of their inputs.
+const POST_NORM: ArchitectureTraits = ArchitectureTraits { pre_norms: false, post_norms: true, ..QWEN };
+
+/// Layer norms, and feed-forward networks without a gate.
+const NEOX: ArchitectureTraits =
+    ArchitectureTraits { norm: NormKind::Layer, gated: false, activation: Activation::Gelu, ..QWEN };
+
+const COMMAND_R: ArchitectureTraits = ArchitectureTraits {
+    name: "command-r",
+    norm: NormKind::Layer,
+    head_norms: HeadNormTraits::Optional,
+    parallel: Parallel::WithoutNorm,
+    logit_scale: LogitScale::Factor,
+    ..PLAIN
+};
+
+pub(super) const TABLE: &[ArchitectureTraits] = &[
     LLAMA,
     ArchitectureTraits { name: "mistral", ..LLAMA },
-    ArchitectureTraits { name: "mistral3", ..LLAMA },
+    ArchitectureTraits { name: "mistral3", temperature: TemperatureTraits::Declared, ..LLAMA },
+    ArchitectureTraits {
+        name: "llama4",
+        nope: Nope::Every(4),
+        head_norms: HeadNormTraits::Unweighted,
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        normalized: false,
+        weighted_input: true,
+        shared_expert: SharedExpertTraits::Plain,
+        temperature: TemperatureTraits::NopeLayers { scale: 0.1, interval: 8192, offset: 1 },
+        windows: Windows::Chunks { period: 4, length: 8192 },
+        ..LLAMA
+    },
+    ArchitectureTraits { name: "arcee", gated: false, activation: Activation::ReluSquared, ..PLAIN },
+    ArchitectureTraits { name: "ernie4_5", ..PLAIN },
+    ArchitectureTraits { name: "ernie4_5-moe", experts: true, shared_expert: SharedExpertTraits::Plain, ..PLAIN },
+    ArchitectureTraits { name: "internlm2", ..PLAIN },
+    ArchitectureTraits { name: "xverse", ..PLAIN },
+    ArchitectureTraits { name: "chatglm", ..PLAIN },
+    ArchitectureTraits { name: "glm4", post_norms: true, rope_sections: RopeSections::Optional, ..PLAIN },
+    ArchitectureTraits { name: "smollm3", nope: Nope::Every(4), ..PLAIN },
+    ArchitectureTraits {
+        name: "deepseek",
+        experts: true,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        ..PLAIN
+    },
+    GRANITE,
+    ArchitectureTraits { name: "granitemoe", nope: Nope::Never, experts: true, ..GRANITE },
     ArchitectureTraits { name: "qwen2", biases: true, ..QWEN },
-    ArchitectureTraits { name: "qwen3", head_norms: true, ..QWEN },
-    ArchitectureTraits { name: "qwen3moe", head_norms: true, experts: true, ..QWEN },
+    ArchitectureTraits {
+        name: "qwen2moe",
+        experts: true,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Gated,
+        ..QWEN
+    },
+    ArchitectureTraits { name: "qwen3", head_norms: HeadNormTraits::Head, ..QWEN },
+    ArchitectureTraits { name: "qwen3moe", head_norms: HeadNormTraits::Head, experts: true, ..QWEN },
     ArchitectureTraits {
         name: "qwen3next",
         experts: true,
-        shared_expert: true,
+        shared_expert: SharedExpertTraits::Gated,
         delta_net: Some(HeadOrder::Grouped),
-        rope_sections: false,
+        rope_sections: RopeSections::None,
         ..QWEN35
     },
     QWEN35,
-    ArchitectureTraits { name: "qwen35moe", experts: true, shared_expert: true, ..QWEN35 },
+    ArchitectureTraits { name: "qwen35moe", experts: true, shared_expert: SharedExpertTraits::Gated, ..QWEN35 },
+    ArchitectureTraits { name: "exaone", ..QWEN },
+    ArchitectureTraits { name: "pangu-embedded", ..QWEN },
+    ArchitectureTraits { name: "seed_oss", feed_forward_norm: "post_attention_norm", ..QWEN },
+    ArchitectureTraits { name: "hunyuan-dense", head_norms: HeadNormTraits::AfterRope, ..QWEN },
+    ArchitectureTraits {
+        name: "hunyuan-moe",
+        head_norms: HeadNormTraits::AfterRope,
+        experts: true,
+        shared_expert: SharedExpertTraits::Plain,
+        ..QWEN
+    },
+    ArchitectureTraits {
+        name: "dots1",
+        head_norms: HeadNormTraits::Head,
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        ..QWEN
+    },
+    ArchitectureTraits {
+        name: "glm4moe",
+        head_norms: HeadNormTraits::Optional,
+        feed_forward_norm: "post_attention_norm",
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        ..QWEN
+    },
+    ArchitectureTraits {
+        name: "minimax-m2",
+        head_norms: HeadNormTraits::Row,
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        ..QWEN
+    },
+    ArchitectureTraits { name: "olmoe", head_norms: HeadNormTraits::Row, experts: true, normalized: false, ..QWEN },
+    ArchitectureTraits {
+        name: "olmo2",
+        head_norms: HeadNormTraits::Row,
+        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Unscaled(None) },
+        ..POST_NORM
+    },
+    ArchitectureTraits {
+        name: "exaone4",
+        head_norms: HeadNormTraits::Head,
+        nope: Nope::FullAttention,
+        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Same },
+        ..POST_NORM
+    },
+    ArchitectureTraits {
+        name: "gpt-oss",
+        sinks: true,
+        feed_forward_norm: "post_attention_norm",
+        experts: true,
+        activation: Activation::SwigluOai,
+        windows: Windows::Alternating { period: 2, window: None, rope: WindowRope::Base },
+        ..QWEN
+    },
+    ArchitectureTraits { name: "gemma", windows: Windows::Never, ..GEMMA },
     ArchitectureTraits {
         name: "gemma2",
-        windows: Windows::Alternating { period: 2, window: Some(4096), base: None },
+        post_norms: true,
+        windows: Windows::Alternating { period: 2, window: Some(4096), rope: WindowRope::Base },
         soft_caps: (Some(50.0), Some(30.0)),
         scaled_by_embedding: Some(46),
         ..GEMMA
     },
     ArchitectureTraits {
         name: "gemma3",
-        head_norms: true,
-        windows: Windows::Alternating { period: 6, window: None, base: Some(10_000.0) },
+        post_norms: true,
+        head_norms: HeadNormTraits::Head,
+        windows: Windows::Alternating { period: 6, window: None, rope: WindowRope::Unscaled(Some(10_000.0)) },
         scaled_by_embedding: Some(62),
         ..GEMMA
     },
     // llama.cpp ignores the window in these files, because they have no per-layer pattern.
-    ArchitectureTraits { name: "phi3", rope: RopeStyle::Neox, windows: Windows::Never, ..LLAMA },
+    ArchitectureTraits { name: "phi3", ..QWEN },
+    ArchitectureTraits { name: "phimoe", experts: true, ..QWEN },
+    ArchitectureTraits { name: "phi2", parallel: Parallel::WithoutNorm, ..NEOX },
+    ArchitectureTraits { name: "gptneox", parallel: Parallel::Declared, ..NEOX },
+    ArchitectureTraits { name: "falcon", parallel: Parallel::WithoutNorm, ..NEOX },
+    ArchitectureTraits { name: "starcoder2", ..NEOX },
+    ArchitectureTraits { name: "codeshell", ..NEOX },
+    ArchitectureTraits { name: "nemotron", activation: Activation::ReluSquared, ..NEOX },
+    ArchitectureTraits { name: "orion", norm: NormKind::Layer, ..QWEN },
+    ArchitectureTraits {
+        name: "stablelm",
+        norm: NormKind::Layer,
+        head_norms: HeadNormTraits::Optional,
+        parallel: Parallel::WithoutNorm,
+        ..QWEN
+    },
+    COMMAND_R,
+    ArchitectureTraits {
+        name: "cohere2",
+        head_norms: HeadNormTraits::None,
+        nope: Nope::FullAttention,
+        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Same },
+        ..COMMAND_R
+    },
 ];
 
 pub(super) fn find(name: &str) -> Option<&'static ArchitectureTraits> {

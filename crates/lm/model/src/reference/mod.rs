@@ -4,7 +4,9 @@
 //! to f32, intermediate results are rounded only to f32, and dot products accumulate in f64. It is
 //! slow, and short enough to be checked against a paper line by line.
 
+mod attention;
 mod delta_net;
+mod feed_forward;
 mod ops;
 mod weights;
 
@@ -12,10 +14,10 @@ use std::sync::Arc;
 
 use roci_gguf::Gguf;
 
-use crate::architecture::blocks::{Attention, FeedForward, FeedForwardKind, GatedFeedForward, Mixer};
+use crate::architecture::blocks::Mixer;
 use crate::architecture::{Model, ModelError};
 pub use delta_net::RecurrentState;
-use ops::{activate, rotate, sigmoid, soft_cap, softmax};
+use ops::soft_cap;
 use weights::Weights;
 
 /// A model with its weights in memory.
@@ -103,6 +105,7 @@ impl Reference {
     pub fn logits(&self, sequence: &mut SequenceState, token: u32) -> Result<Vec<f32>, UnknownToken> {
         let hidden = self.hidden(sequence, token)?;
         let mut logits = self.weights.apply(&self.model.output, &hidden);
+        logits.iter_mut().for_each(|logit| *logit *= self.model.logit_scale);
         soft_cap(&mut logits, self.model.logit_cap);
         Ok(logits)
     }
@@ -128,100 +131,17 @@ impl Reference {
                 }
             };
             layers.push(kv);
-            add(&mut state, &mixed);
+            if !layer.parallel {
+                add(&mut state, &mixed);
+            }
             let fed = self.feed_forward(&layer.feed_forward, &state);
             add(&mut state, &fed);
+            if layer.parallel {
+                add(&mut state, &mixed);
+            }
         }
         sequence.tokens.push(Arc::new(TokenKv { layers }));
         Ok(self.weights.norm(&self.model.norm, &state))
-    }
-
-    /// The output of an attention block, and the token's keys and values.
-    fn attention(
-        &self,
-        block: &Attention,
-        state: &[f32],
-        past: &[Arc<TokenKv>],
-        layer: usize,
-    ) -> (Vec<f32>, (Vec<f32>, Vec<f32>)) {
-        let position = past.len();
-        let input = self.weights.norm(&block.norm, state);
-        let mut query = self.weights.apply(&block.query, &input);
-        let mut key = self.weights.apply(&block.key, &input);
-        let value = self.weights.apply(&block.value, &input);
-        if let Some((query_norm, key_norm)) = &block.head_norms {
-            query = query.chunks(block.key_length).flat_map(|head| self.weights.norm(query_norm, head)).collect();
-            key = key.chunks(block.key_length).flat_map(|head| self.weights.norm(key_norm, head)).collect();
-        }
-        query.chunks_mut(block.key_length).for_each(|head| rotate(&block.rope, head, position));
-        key.chunks_mut(block.key_length).for_each(|head| rotate(&block.rope, head, position));
-        let own = (key, value);
-
-        let first = block.window.map_or(0, |window| (position + 1).saturating_sub(window as usize));
-        let attended = || past[first..].iter().map(|token| &token.layers[layer]).chain([&own]);
-        let group = block.heads / block.kv_heads;
-        let mut heads = Vec::with_capacity(block.heads * block.value_length);
-        for (head, query) in query.chunks(block.key_length).enumerate() {
-            let keys = head / group * block.key_length..(head / group + 1) * block.key_length;
-            let values = head / group * block.value_length..(head / group + 1) * block.value_length;
-            let score = |(key, _): &(Vec<f32>, Vec<f32>)| ops::dot(query, &key[keys.clone()]) * block.scale;
-            let mut scores: Vec<f32> = attended().map(score).collect();
-            soft_cap(&mut scores, block.soft_cap);
-            softmax(&mut scores);
-            let mut sum = vec![0f64; block.value_length];
-            for (weight, (_, value)) in scores.iter().zip(attended()) {
-                for (sum, value) in sum.iter_mut().zip(&value[values.clone()]) {
-                    *sum += f64::from(*weight) * f64::from(*value);
-                }
-            }
-            heads.extend(sum.into_iter().map(|sum| sum as f32));
-        }
-        if let Some(gate) = &block.output_gate {
-            let gate = self.weights.apply(gate, &input);
-            heads.iter_mut().zip(gate).for_each(|(value, gate)| *value *= sigmoid(gate));
-        }
-        let output = self.weights.apply(&block.output, &heads);
-        let output = match &block.post_norm {
-            Some(norm) => self.weights.norm(norm, &output),
-            None => output,
-        };
-        (output, own)
-    }
-
-    fn feed_forward(&self, block: &FeedForward, state: &[f32]) -> Vec<f32> {
-        let input = self.weights.norm(&block.norm, state);
-        let gated = |gated: &GatedFeedForward| {
-            let mut gate = self.weights.apply(&gated.gate, &input);
-            let up = self.weights.apply(&gated.up, &input);
-            gate.iter_mut().zip(&up).for_each(|(gate, up)| *gate = activate(block.activation, *gate) * up);
-            self.weights.apply(&gated.down, &gate)
-        };
-        let mut output = match &block.kind {
-            FeedForwardKind::Dense(dense) => gated(dense),
-            FeedForwardKind::Experts { router, experts, experts_per_token } => {
-                let mut weights = self.weights.apply(router, &input);
-                softmax(&mut weights);
-                let mut order: Vec<usize> = (0..experts.len()).collect();
-                order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-                order.truncate(*experts_per_token);
-                let total: f32 = order.iter().map(|&expert| weights[expert]).sum();
-                let mut output = vec![0.0; state.len()];
-                for expert in order {
-                    let part = gated(&experts[expert]);
-                    output.iter_mut().zip(&part).for_each(|(sum, part)| *sum += weights[expert] / total * part);
-                }
-                output
-            }
-        };
-        if let Some(shared) = &block.shared {
-            let factor = shared.gate.as_ref().map_or(1.0, |gate| sigmoid(self.weights.apply(gate, &input)[0]));
-            let part = gated(&shared.network);
-            output.iter_mut().zip(part).for_each(|(sum, part)| *sum += factor * part);
-        }
-        match &block.post_norm {
-            Some(norm) => self.weights.norm(norm, &output),
-            None => output,
-        }
     }
 }
 

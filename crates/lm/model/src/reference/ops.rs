@@ -21,13 +21,30 @@ pub(super) fn soft_cap(values: &mut [f32], cap: Option<f32>) {
 pub(super) fn activate(activation: Activation, x: f32) -> f32 {
     let x = f64::from(x);
     let y = match activation {
-        Activation::Silu => x / (1.0 + (-x).exp()),
+        Activation::Silu => swish(x, 1.0),
         Activation::Gelu => {
             let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
             0.5 * x * (1.0 + inner.tanh())
         }
+        Activation::ReluSquared => x.max(0.0).powi(2),
+        Activation::SwigluOai => swish(x.min(OAI_LIMIT), OAI_SLOPE),
     };
     y as f32
+}
+
+/// Limit and slope of gpt-oss' SwiGLU.
+const OAI_LIMIT: f64 = 7.0;
+const OAI_SLOPE: f64 = 1.702;
+
+/// `x / (1 + exp(-slope * x))`.
+fn swish(x: f64, slope: f64) -> f64 {
+    x / (1.0 + (-slope * x).exp())
+}
+
+/// [`Activation::SwigluOai`] of a gate and an up projection.
+pub(super) fn swiglu_oai(gate: f32, up: f32) -> f32 {
+    let up = f64::from(up).clamp(-OAI_LIMIT, OAI_LIMIT);
+    (swish(f64::from(gate).min(OAI_LIMIT), OAI_SLOPE) * (up + 1.0)) as f32
 }
 
 pub(super) fn sigmoid(x: f32) -> f32 {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use roci_gguf::Gguf;
 
 use super::ops::dot;
-use crate::architecture::blocks::{Linear, Matrix, Norm, Vector};
+use crate::architecture::blocks::{Linear, Matrix, Norm, NormKind, Vector};
 use crate::architecture::{Model, ModelError, matrix_scales};
 
 /// All tensors of a model as f32 values.
@@ -53,12 +53,25 @@ impl Weights {
     }
 
     pub(super) fn norm(&self, norm: &Norm, input: &[f32]) -> Vec<f32> {
-        let mean = input.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>() / input.len() as f64;
-        let scale = 1.0 / (mean + f64::from(norm.epsilon)).sqrt();
-        input
-            .iter()
-            .zip(self.vector(&norm.weight))
-            .map(|(value, weight)| (f64::from(*value) * scale) as f32 * weight)
-            .collect()
+        let count = input.len() as f64;
+        let center = match norm.kind {
+            NormKind::Rms => 0.0,
+            NormKind::Layer => input.iter().copied().map(f64::from).sum::<f64>() / count,
+        };
+        let square = input.iter().map(|value| (f64::from(*value) - center).powi(2)).sum::<f64>() / count;
+        let scale = 1.0 / (square + f64::from(norm.epsilon)).sqrt();
+        let mut output: Vec<f32> = input.iter().map(|value| ((f64::from(*value) - center) * scale) as f32).collect();
+        if let Some(weight) = &norm.weight {
+            output.iter_mut().zip(self.vector(weight)).for_each(|(value, weight)| *value *= weight);
+        }
+        if let Some(bias) = &norm.bias {
+            output.iter_mut().zip(self.vector(bias)).for_each(|(value, bias)| *value += bias);
+        }
+        output
+    }
+
+    /// The input itself where a block has no norm.
+    pub(super) fn optional_norm(&self, norm: Option<&Norm>, input: &[f32]) -> Vec<f32> {
+        norm.map_or_else(|| input.to_vec(), |norm| self.norm(norm, input))
     }
 }

@@ -3,7 +3,7 @@
 use roci_gguf::{Error, Value};
 
 use super::fill::Fill;
-use super::recipe::List;
+use super::list::List;
 
 /// Sizes and features of a model with gated delta nets beside attention.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,16 +4,20 @@
 //! against llama.cpp, whose logits for these files are in `tests/data/llama.cpp`. Files are
 //! reproducible byte for byte.
 
+mod architectures;
 mod fill;
 mod hybrid;
+mod list;
 mod recipe;
 mod vocabulary;
 
 use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
 
+use crate::architecture::blocks::NormSpan;
 use crate::sample::Random;
+pub use architectures::architectures;
 pub use hybrid::{Hybrid, HybridLayers, Projections};
-pub use recipe::{Recipe, RopeRecipe};
+pub use recipe::{Mixture, Recipe, RopeRecipe};
 
 /// A synthetic model.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,50 +71,6 @@ impl Case {
     }
 }
 
-/// One model per architecture and variant.
-pub fn architectures() -> Vec<Case> {
-    let llama = Recipe::default;
-    let qwen3 = || Recipe { architecture: "qwen3", head: 24, head_norms: true, ..llama() };
-    let gemma = || Recipe { head: 24, post_norms: true, layers: 4, window: Some(5), ..llama() };
-    let phi3 = |rope| Recipe { architecture: "phi3", fused: true, tied: false, rope, ..llama() };
-    let long = || RopeRecipe::Long { original: 512 };
-    vec![
-        Case::new("llama", llama()),
-        Case::new("llama-untied", Recipe { tied: false, kv_heads: 4, ..llama() }),
-        Case::new("llama-linear", Recipe { rope: RopeRecipe::Linear { factor: 4.0 }, ..llama() }),
-        Case::new("llama-yarn", Recipe { rope: RopeRecipe::Yarn { factor: 4.0, original: 512 }, ..llama() }),
-        Case::new("llama-factors", Recipe { rope: RopeRecipe::Factors, ..llama() }),
-        Case::new("llama-experts", Recipe { experts: Some((4, 2)), ..llama() }),
-        Case::new("qwen2", Recipe { architecture: "qwen2", bias: true, ..llama() }),
-        Case::new(
-            "qwen2-yarn",
-            Recipe {
-                architecture: "qwen2",
-                bias: true,
-                rope: RopeRecipe::Yarn { factor: 2.0, original: 256 },
-                ..llama()
-            },
-        ),
-        Case::new("qwen3", qwen3()),
-        Case::new("qwen3moe", Recipe { architecture: "qwen3moe", experts: Some((8, 3)), ..qwen3() }),
-        Case::new("gemma2", Recipe { architecture: "gemma2", caps: Some((2.0, 3.0)), ..gemma() }),
-        Case::new(
-            "gemma3",
-            Recipe {
-                architecture: "gemma3",
-                head_norms: true,
-                layers: 7,
-                base: 1_000_000.0,
-                rope: RopeRecipe::Linear { factor: 8.0 },
-                ..gemma()
-            },
-        ),
-        Case::new("phi3", phi3(RopeRecipe::Plain)),
-        Case::new("phi3-short", phi3(long())),
-        Case { context: 1024, ..Case::new("phi3-long", phi3(long())) },
-    ]
-}
-
 /// Models with gated delta nets beside attention.
 ///
 /// Their recorded sequences are longer than 64 tokens, which llama.cpp may compute in chunks of
@@ -130,7 +90,7 @@ pub fn hybrids() -> Vec<Case> {
         architecture,
         layers: 4,
         head: 32,
-        head_norms: true,
+        head_norms: Some(NormSpan::Head),
         hybrid: Some(hybrid),
         ..Recipe::default()
     };
@@ -191,6 +151,7 @@ pub fn talking_hybrid() -> Case {
         sections: Some([2, 1, 1, 0]),
         shared_feed_forward: 32,
     };
-    let recipe = Recipe { architecture: "qwen35", head_norms: true, hybrid: Some(hybrid), ..talking().recipe };
+    let recipe =
+        Recipe { architecture: "qwen35", head_norms: Some(NormSpan::Head), hybrid: Some(hybrid), ..talking().recipe };
     Case { metadata: vocabulary::metadata(), ..Case::new("talking-hybrid", recipe) }
 }

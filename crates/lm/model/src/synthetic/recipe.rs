@@ -4,6 +4,8 @@ use roci_gguf::{Error, TensorInfo, Type, Value};
 
 use super::fill::Fill;
 use super::hybrid::Hybrid;
+use super::list::List;
+use crate::architecture::blocks::NormSpan;
 
 /// Sizes and features of a synthetic model.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,14 +25,54 @@ pub struct Recipe {
     pub tied: bool,
     pub fused: bool,
     pub bias: bool,
-    pub head_norms: bool,
+    /// Bias of the output projection of attention.
+    pub output_bias: bool,
+    /// Biases of dense feed-forward networks.
+    pub feed_forward_bias: bool,
+    /// Bias of the logits.
+    pub logit_bias: bool,
+    pub layer_norm: bool,
+    pub norm_bias: bool,
+    /// Norms of the blocks' inputs.
+    pub pre_norms: bool,
     pub post_norms: bool,
+    /// Name of the norm of feed-forward blocks; `None` if they have none.
+    pub feed_forward_norm: Option<&'static str>,
+    /// One more norm for attention, beside one that it would share.
+    pub second_norm: bool,
+    pub head_norms: Option<NormSpan>,
+    pub sinks: bool,
+    pub gated: bool,
     pub experts: Option<(usize, usize)>,
+    pub mixture: Mixture,
     pub hybrid: Option<Hybrid>,
     pub window: Option<u32>,
     pub caps: Option<(f32, f32)>,
     pub base: f32,
     pub rope: RopeRecipe,
+}
+
+/// Variant of a mixture of experts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mixture {
+    /// Leading layers without experts.
+    pub dense: usize,
+    /// Of the others, every n-th has experts.
+    pub step: usize,
+    /// Length of the activated vector of a shared expert.
+    pub shared: Option<usize>,
+    /// The shared expert has a gate.
+    pub shared_gate: bool,
+    /// The router has a bias for the choice alone.
+    pub selection_bias: bool,
+    /// Router and experts have biases.
+    pub bias: bool,
+}
+
+impl Default for Mixture {
+    fn default() -> Self {
+        Self { dense: 0, step: 1, shared: None, shared_gate: false, selection_bias: false, bias: false }
+    }
 }
 
 /// RoPE variant.
@@ -61,9 +103,20 @@ impl Default for Recipe {
             tied: true,
             fused: false,
             bias: false,
-            head_norms: false,
+            output_bias: false,
+            feed_forward_bias: false,
+            logit_bias: false,
+            layer_norm: false,
+            norm_bias: false,
+            pre_norms: true,
             post_norms: false,
+            feed_forward_norm: Some("ffn_norm"),
+            second_norm: false,
+            head_norms: None,
+            sinks: false,
+            gated: true,
             experts: None,
+            mixture: Mixture::default(),
             hybrid: None,
             window: None,
             caps: None,
@@ -89,7 +142,10 @@ impl Recipe {
             own("attention.head_count_kv", Value::from(self.kv_heads as u32)),
             own("attention.key_length", Value::from(self.head as u32)),
             own("attention.value_length", Value::from(self.head as u32)),
-            own("attention.layer_norm_rms_epsilon", Value::from(1e-5f32)),
+            own(
+                if self.layer_norm { "attention.layer_norm_epsilon" } else { "attention.layer_norm_rms_epsilon" },
+                Value::from(1e-5f32),
+            ),
             own("rope.dimension_count", Value::from(self.head as u32)),
             own("rope.freq_base", Value::from(self.base)),
         ];
@@ -97,6 +153,16 @@ impl Recipe {
             pairs.push(own("expert_count", Value::from(count as u32)));
             pairs.push(own("expert_used_count", Value::from(used as u32)));
             pairs.push(own("expert_feed_forward_length", Value::from(self.feed_forward as u32)));
+            let Mixture { dense, step, shared, .. } = self.mixture;
+            if dense > 0 {
+                pairs.push(own("leading_dense_block_count", Value::from(dense as u32)));
+            }
+            if step > 1 {
+                pairs.push(own("interleave_moe_layer_step", Value::from(step as u32)));
+            }
+            if let Some(length) = shared {
+                pairs.push(own("expert_shared_feed_forward_length", Value::from(length as u32)));
+            }
         }
         if let Some(window) = self.window {
             pairs.push(own("attention.sliding_window", Value::from(window)));
@@ -130,13 +196,13 @@ impl Recipe {
 
     /// All tensors with their distributions.
     pub(super) fn tensors(&self) -> Result<Vec<(TensorInfo, Fill)>, Error> {
-        let mut list = List { kind: self.kind, scaled: self.scaled, tensors: Vec::new() };
+        let mut list = List::new(self.kind, self.scaled);
         let fill = Fill::Matrix { inputs: self.embedding };
         list.add("token_embd.weight", &[self.embedding, self.vocabulary], self.embedding_kind, fill)?;
         if !self.tied {
-            list.matrix("output.weight", &[self.embedding, self.vocabulary])?;
+            list.linear("output", self.embedding, self.vocabulary, self.logit_bias)?;
         }
-        list.plain("output_norm.weight", self.embedding, Fill::Norm)?;
+        self.norm("output_norm", self.embedding, &mut list)?;
         match self.rope {
             RopeRecipe::Factors => list.plain("rope_freqs.weight", self.head / 2, Fill::Factors)?,
             RopeRecipe::Long { .. } => {
@@ -151,31 +217,45 @@ impl Recipe {
         Ok(list.tensors)
     }
 
+    fn norm(&self, name: &str, length: usize, list: &mut List) -> Result<(), Error> {
+        list.plain(&format!("{name}.weight"), length, Fill::Norm)?;
+        if self.norm_bias { list.plain(&format!("{name}.bias"), length, Fill::Bias) } else { Ok(()) }
+    }
+
     fn layer(&self, layer: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}");
         let embedding = self.embedding;
         let (asking, answering) = (self.heads * self.head, self.kv_heads * self.head);
-        list.plain(&name("attn_norm.weight"), embedding, Fill::Norm)?;
+        if self.pre_norms {
+            self.norm(&name("attn_norm"), embedding, list)?;
+        }
+        if self.second_norm {
+            self.norm(&name("attn_norm_2"), embedding, list)?;
+        }
         let recurrent = self.hybrid.as_ref().filter(|hybrid| hybrid.is_recurrent(layer));
         if let Some(hybrid) = recurrent {
             hybrid.mixer(layer, embedding, list)?;
             return self.feed_forward(layer, list);
         }
         if self.fused {
-            list.matrix(&name("attn_qkv.weight"), &[embedding, asking + 2 * answering])?;
+            list.linear(&name("attn_qkv"), embedding, asking + 2 * answering, self.bias)?;
         } else {
             let gated = if self.hybrid.is_some() { 2 } else { 1 };
             for (part, outputs) in [("attn_q", gated * asking), ("attn_k", answering), ("attn_v", answering)] {
-                list.matrix(&name(&format!("{part}.weight")), &[embedding, outputs])?;
-                if self.bias {
-                    list.plain(&name(&format!("{part}.bias")), outputs, Fill::Bias)?;
-                }
+                list.linear(&name(part), embedding, outputs, self.bias)?;
             }
         }
-        list.matrix(&name("attn_output.weight"), &[asking, embedding])?;
-        if self.head_norms {
-            list.plain(&name("attn_q_norm.weight"), self.head, Fill::Norm)?;
-            list.plain(&name("attn_k_norm.weight"), self.head, Fill::Norm)?;
+        list.linear(&name("attn_output"), asking, embedding, self.output_bias)?;
+        for (part, heads) in [("attn_q_norm.weight", self.heads), ("attn_k_norm.weight", self.kv_heads)] {
+            match self.head_norms {
+                None => {}
+                Some(NormSpan::Head) => list.plain(&name(part), self.head, Fill::Norm)?,
+                Some(NormSpan::EachHead) => list.add(&name(part), &[self.head, heads], Type::F32, Fill::Norm)?,
+                Some(NormSpan::Row) => list.plain(&name(part), heads * self.head, Fill::Norm)?,
+            }
+        }
+        if self.sinks {
+            list.plain(&name("attn_sinks.weight"), self.heads, Fill::Bias)?;
         }
         self.feed_forward(layer, list)
     }
@@ -183,61 +263,60 @@ impl Recipe {
     fn feed_forward(&self, layer: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}");
         let &Self { embedding, feed_forward, .. } = self;
-        let norm = if self.hybrid.is_some() { "post_attention_norm.weight" } else { "ffn_norm.weight" };
-        list.plain(&name(norm), embedding, Fill::Norm)?;
+        let own_norm = if self.hybrid.is_some() { Some("post_attention_norm") } else { self.feed_forward_norm };
+        if let Some(norm) = own_norm.filter(|_| self.pre_norms) {
+            self.norm(&name(norm), embedding, list)?;
+        }
         if self.post_norms {
-            list.plain(&name("post_attention_norm.weight"), embedding, Fill::Norm)?;
-            list.plain(&name("post_ffw_norm.weight"), embedding, Fill::Norm)?;
+            self.norm(&name("post_attention_norm"), embedding, list)?;
+            self.norm(&name("post_ffw_norm"), embedding, list)?;
         }
-        if let Some((count, _)) = self.experts {
-            list.plain_matrix(&name("ffn_gate_inp.weight"), &[embedding, count])?;
-            list.matrix(&name("ffn_gate_exps.weight"), &[embedding, feed_forward, count])?;
-            list.matrix(&name("ffn_up_exps.weight"), &[embedding, feed_forward, count])?;
-            list.matrix(&name("ffn_down_exps.weight"), &[feed_forward, embedding, count])?;
-            match &self.hybrid {
-                Some(hybrid) => hybrid.shared_expert(layer, embedding, list),
-                None => Ok(()),
-            }
+        let Mixture { dense, step, .. } = self.mixture;
+        if let Some((count, _)) = self.experts.filter(|_| layer >= dense && (layer + 1).is_multiple_of(step)) {
+            return self.mixture(layer, count, list);
+        }
+        if !self.gated {
+            list.linear(&name("ffn_up"), embedding, feed_forward, self.feed_forward_bias)?;
+        } else if self.fused {
+            list.linear(&name("ffn_up"), embedding, 2 * feed_forward, self.feed_forward_bias)?;
         } else {
-            if self.fused {
-                list.matrix(&name("ffn_up.weight"), &[embedding, 2 * feed_forward])?;
-            } else {
-                list.matrix(&name("ffn_gate.weight"), &[embedding, feed_forward])?;
-                list.matrix(&name("ffn_up.weight"), &[embedding, feed_forward])?;
+            list.linear(&name("ffn_gate"), embedding, feed_forward, self.feed_forward_bias)?;
+            list.linear(&name("ffn_up"), embedding, feed_forward, self.feed_forward_bias)?;
+        }
+        list.linear(&name("ffn_down"), feed_forward, embedding, self.feed_forward_bias)
+    }
+
+    fn mixture(&self, layer: usize, count: usize, list: &mut List) -> Result<(), Error> {
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let &Self { embedding, feed_forward, mixture, .. } = self;
+        list.plain_matrix(&name("ffn_gate_inp.weight"), &[embedding, count])?;
+        if mixture.bias {
+            list.plain(&name("ffn_gate_inp.bias"), count, Fill::Bias)?;
+        }
+        for (part, columns, outputs) in [
+            ("ffn_gate_exps", embedding, feed_forward),
+            ("ffn_up_exps", embedding, feed_forward),
+            ("ffn_down_exps", feed_forward, embedding),
+        ] {
+            list.matrix(&name(&format!("{part}.weight")), &[columns, outputs, count])?;
+            if mixture.bias {
+                list.add(&name(&format!("{part}.bias")), &[outputs, count], Type::F32, Fill::Bias)?;
             }
-            list.matrix(&name("ffn_down.weight"), &[feed_forward, embedding])
         }
-    }
-}
-
-pub(super) struct List {
-    kind: Type,
-    /// Whether each matrix has a scale of its own.
-    scaled: bool,
-    tensors: Vec<(TensorInfo, Fill)>,
-}
-
-impl List {
-    pub(super) fn add(&mut self, name: &str, shape: &[usize], kind: Type, fill: Fill) -> Result<(), Error> {
-        let shape: Vec<u64> = shape.iter().map(|&size| size as u64).collect();
-        self.tensors.push((TensorInfo::new(name, &shape, kind)?, fill));
-        Ok(())
-    }
-
-    pub(super) fn matrix(&mut self, name: &str, shape: &[usize]) -> Result<(), Error> {
-        if self.scaled {
-            let stem = name.strip_suffix(".weight").unwrap_or(name);
-            self.plain(&format!("{stem}.scale"), shape.get(2).copied().unwrap_or(1), Fill::Norm)?;
+        if mixture.selection_bias {
+            list.plain(&name("exp_probs_b.bias"), count, Fill::Bias)?;
         }
-        self.add(name, shape, self.kind, Fill::Matrix { inputs: shape[0] })
-    }
-
-    /// A matrix that is never quantized.
-    pub(super) fn plain_matrix(&mut self, name: &str, shape: &[usize]) -> Result<(), Error> {
-        self.add(name, shape, Type::F32, Fill::Matrix { inputs: shape[0] })
-    }
-
-    pub(super) fn plain(&mut self, name: &str, length: usize, fill: Fill) -> Result<(), Error> {
-        self.add(name, &[length], Type::F32, fill)
+        if mixture.shared_gate {
+            list.plain(&name("ffn_gate_inp_shexp.weight"), embedding, Fill::Matrix { inputs: embedding })?;
+        }
+        if let Some(length) = mixture.shared {
+            list.linear(&name("ffn_gate_shexp"), embedding, length, false)?;
+            list.linear(&name("ffn_up_shexp"), embedding, length, false)?;
+            list.linear(&name("ffn_down_shexp"), length, embedding, false)?;
+        }
+        match &self.hybrid {
+            Some(hybrid) => hybrid.shared_expert(layer, embedding, list),
+            None => Ok(()),
+        }
     }
 }

@@ -272,4 +272,6 @@ impl Write for Bounded {
 }
 
 #[cfg(test)]
+mod harmony_tests;
+#[cfg(test)]
 mod tests;

@@ -1,0 +1,139 @@
+//! Feed-forward blocks, dense or with experts.
+
+use super::{Linear, Norm, Vector};
+
+/// Activation function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// `x / (1 + exp(-x))`.
+    Silu,
+    /// `x * (1 + tanh(√(2/π) * (x + 0.044715 x³))) / 2`.
+    Gelu,
+    /// `max(x, 0)²`.
+    ReluSquared,
+    /// SwiGLU of gpt-oss, with both inputs clamped: `g / (1 + exp(-1.702 g)) * (u + 1)`, where `g`
+    /// is the gate up to 7 and `u` is the up projection from -7 to 7.
+    SwigluOai,
+}
+
+/// A feed-forward network: `down(activation(gate(x)) * up(x))`, or `down(activation(gate(x)))`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatedFeedForward {
+    /// Projection whose result is activated.
+    pub gate: Linear,
+    /// Up projection. Networks without a gate have none: their `ffn_up` is what is activated.
+    pub up: Option<Linear>,
+    /// Down projection to the embedding length.
+    pub down: Linear,
+}
+
+impl GatedFeedForward {
+    /// All projections.
+    pub fn linears(&self) -> impl Iterator<Item = &Linear> {
+        self.gate_up().chain([&self.down])
+    }
+
+    /// The projections of the input.
+    pub fn gate_up(&self) -> impl Iterator<Item = &Linear> {
+        std::iter::once(&self.gate).chain(&self.up)
+    }
+}
+
+/// How a router's scores become weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpertScores {
+    /// Softmax over all experts.
+    Softmax,
+    /// Sigmoid of each.
+    Sigmoid,
+}
+
+/// How a mixture chooses experts for a token and weighs them: the `experts_per_token` experts with the highest
+/// weights.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Routing {
+    /// Experts per token.
+    pub experts_per_token: usize,
+    /// How scores become weights.
+    pub scores: ExpertScores,
+    /// Added to the weights for the choice alone, a value per expert.
+    pub bias: Option<Vector>,
+    /// Whether weights are divided by the sum of those of the chosen experts. After a softmax that
+    /// is the softmax over the chosen experts.
+    pub normalized: bool,
+    /// Factor of the weights.
+    pub scale: f32,
+    /// Whether weights multiply the inputs of experts instead of their outputs.
+    pub weighted_input: bool,
+}
+
+/// Dense network or mixture of experts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FeedForwardKind {
+    /// One network for all tokens.
+    Dense(GatedFeedForward),
+    /// A mixture of experts.
+    Experts {
+        /// Computes a score per expert.
+        router: Linear,
+        /// All experts.
+        experts: Vec<GatedFeedForward>,
+        /// How they are chosen and weighed.
+        routing: Routing,
+    },
+}
+
+/// An expert for all tokens, beside those that the router chooses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SharedExpert {
+    /// The network.
+    pub network: GatedFeedForward,
+    /// Projection to one value, whose sigmoid is the factor of the network's output.
+    pub gate: Option<Linear>,
+}
+
+impl SharedExpert {
+    /// All projections.
+    pub fn linears(&self) -> impl Iterator<Item = &Linear> {
+        self.network.linears().chain(&self.gate)
+    }
+}
+
+/// A feed-forward block, from its norm to the value added to the residual stream.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FeedForward {
+    /// Norm of the input.
+    pub norm: Option<Norm>,
+    /// The network.
+    pub kind: FeedForwardKind,
+    /// Activation of the gate.
+    pub activation: Activation,
+    /// Shared expert, whose output is added to that of the network.
+    pub shared: Option<SharedExpert>,
+    /// Norm of the output, before it is added to the residual stream.
+    pub post_norm: Option<Norm>,
+}
+
+impl FeedForward {
+    /// All projections.
+    pub fn linears(&self) -> impl Iterator<Item = &Linear> {
+        let (router, networks) = match &self.kind {
+            FeedForwardKind::Dense(network) => (None, std::slice::from_ref(network)),
+            FeedForwardKind::Experts { router, experts, .. } => (Some(router), experts.as_slice()),
+        };
+        let shared = self.shared.iter().flat_map(SharedExpert::linears);
+        router.into_iter().chain(networks.iter().flat_map(GatedFeedForward::linears)).chain(shared)
+    }
+
+    /// All vectors but the biases of projections.
+    pub fn vectors(&self) -> impl Iterator<Item = &Vector> {
+        let bias = match &self.kind {
+            FeedForwardKind::Dense(_) => None,
+            FeedForwardKind::Experts { routing, .. } => routing.bias.as_ref(),
+        };
+        self.norm.iter().chain(&self.post_norm).flat_map(Norm::vectors).chain(bias)
+    }
+}

@@ -1,0 +1,164 @@
+//! What the rows of the table of architectures consist of.
+
+use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
+
+/// Traits of one architecture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ArchitectureTraits {
+    /// Name in the metadata.
+    pub(super) name: &'static str,
+    pub(super) rope: RopeStyle,
+    pub(super) nope: Nope,
+    /// Kind of all norms.
+    pub(super) norm: NormKind,
+    /// Blocks normalize their input.
+    pub(super) pre_norms: bool,
+    /// Blocks normalize their output.
+    pub(super) post_norms: bool,
+    pub(super) head_norms: HeadNormTraits,
+    /// Query, key and value projections have biases.
+    pub(super) biases: bool,
+    /// Attention has sinks.
+    pub(super) sinks: bool,
+    pub(super) parallel: Parallel,
+    /// Feed-forward networks have a gate.
+    pub(super) gated: bool,
+    /// Feed-forward blocks are mixtures of experts.
+    pub(super) experts: bool,
+    pub(super) scores: ExpertScores,
+    /// Whether weights of experts are normalized, unless the file says.
+    pub(super) normalized: bool,
+    /// Weights of experts multiply their inputs.
+    pub(super) weighted_input: bool,
+    pub(super) shared_expert: SharedExpertTraits,
+    /// The query projection has a gate of the output behind each query head.
+    pub(super) output_gate: bool,
+    /// Most layers are gated delta nets with this order of heads.
+    pub(super) delta_net: Option<HeadOrder>,
+    /// Name of the norm of feed-forward blocks.
+    pub(super) feed_forward_norm: &'static str,
+    pub(super) rope_sections: RopeSections,
+    pub(super) activation: Activation,
+    /// Embeddings are scaled by the square root of their length.
+    pub(super) scaled_embedding: bool,
+    pub(super) logit_scale: LogitScale,
+    pub(super) temperature: TemperatureTraits,
+    pub(super) windows: Windows,
+    /// Default soft caps of attention scores and of logits.
+    pub(super) soft_caps: (Option<f32>, Option<f32>),
+    /// Number of layers of the model size whose scores are scaled by embedding length / heads
+    /// instead of the head length.
+    pub(super) scaled_by_embedding: Option<usize>,
+}
+
+/// Which layers have no position embedding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Nope {
+    Never,
+    /// All if `rope.scaling.finetuned` is false, otherwise none.
+    UnlessFinetuned,
+    /// Those with full attention, in models that also have windows.
+    FullAttention,
+    /// Every n-th.
+    Every(usize),
+}
+
+/// Norms of queries and keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum HeadNormTraits {
+    None,
+    /// Of each head, before RoPE.
+    Head,
+    /// As `Head` if the file has them; a matrix has weights for each head.
+    Optional,
+    /// Of all heads of a token together, before RoPE.
+    Row,
+    /// Of each head, after RoPE.
+    AfterRope,
+    /// Of each head, after RoPE and without weights, in layers that have RoPE. Models of 128
+    /// experts have none.
+    Unweighted,
+}
+
+/// Whether both blocks of a layer read the same residual stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Parallel {
+    Never,
+    /// In layers whose feed-forward block has no norm of its own; it shares that of attention.
+    WithoutNorm,
+    /// As `use_parallel_residual` says; both blocks have norms.
+    Declared,
+}
+
+/// The expert for all tokens in mixtures of experts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum SharedExpertTraits {
+    None,
+    /// With a gate.
+    Gated,
+    /// Without a gate, if the file has one.
+    Plain,
+}
+
+/// Sections of RoPE for several positions of a token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum RopeSections {
+    None,
+    /// Interleaved MRoPE.
+    Interleaved,
+    /// Files with sections have MRoPE, whose pairs are those of `Neox`; others have plain RoPE.
+    Optional,
+}
+
+/// What `logit_scale` is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum LogitScale {
+    None,
+    Factor,
+    /// Required.
+    Divisor,
+}
+
+/// Attention temperature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum TemperatureTraits {
+    None,
+    /// `attention.temperature_scale`, with the original context length as interval.
+    Declared,
+    /// In layers without position embedding, and not declared.
+    NopeLayers {
+        scale: f32,
+        interval: u32,
+        offset: u32,
+    },
+}
+
+/// Which layers have a sliding window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Windows {
+    /// None, even if the file has a window.
+    Never,
+    /// All, if the file has a window.
+    AsDeclared,
+    /// All except every n-th.
+    Alternating {
+        period: usize,
+        /// Default window. Without it and without one in the file, all layers have full attention.
+        window: Option<u32>,
+        rope: WindowRope,
+    },
+    /// All except every n-th, and chunks of this length instead of windows.
+    Chunks { period: usize, length: u32 },
+}
+
+/// RoPE of layers with a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum WindowRope {
+    /// That of the other layers.
+    Same,
+    /// That of the other layers with the base `rope.freq_base_swa`, if the file has it.
+    Base,
+    /// Not scaled, with the base `rope.freq_base_swa`, or else this one, or else that of the other
+    /// layers.
+    Unscaled(Option<f32>),
+}

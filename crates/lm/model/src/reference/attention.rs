@@ -1,0 +1,81 @@
+//! Attention, token by token.
+
+use std::sync::Arc;
+
+use super::ops::{dot, rotate, sigmoid, soft_cap, softmax};
+use super::{Reference, TokenKv};
+use crate::architecture::blocks::{Attention, HeadNorms, Norm, NormSpan};
+
+impl Reference {
+    /// The output of an attention block, and the token's keys and values.
+    pub(super) fn attention(
+        &self,
+        block: &Attention,
+        state: &[f32],
+        past: &[Arc<TokenKv>],
+        layer: usize,
+    ) -> (Vec<f32>, (Vec<f32>, Vec<f32>)) {
+        let position = past.len();
+        let input = self.weights.optional_norm(block.norm.as_ref(), state);
+        let mut query = self.weights.apply(&block.query, &input);
+        let mut key = self.weights.apply(&block.key, &input);
+        let value = self.weights.apply(&block.value, &input);
+        let head_norms = |query: &mut Vec<f32>, key: &mut Vec<f32>, after_rope: bool| {
+            if let Some(norms) = block.head_norms.as_ref().filter(|norms| norms.after_rope == after_rope) {
+                *query = self.head_norm(norms, &norms.query, query, block.key_length);
+                *key = self.head_norm(norms, &norms.key, key, block.key_length);
+            }
+        };
+        head_norms(&mut query, &mut key, false);
+        query.chunks_mut(block.key_length).for_each(|head| rotate(&block.rope, head, position));
+        key.chunks_mut(block.key_length).for_each(|head| rotate(&block.rope, head, position));
+        head_norms(&mut query, &mut key, true);
+        let own = (key, value);
+
+        let window = block.window.map_or(0, |window| (position + 1).saturating_sub(window as usize));
+        let chunk = block.chunk.map_or(0, |chunk| position / chunk as usize * chunk as usize);
+        let attended = || past[window.max(chunk)..].iter().map(|token| &token.layers[layer]).chain([&own]);
+        let scale = block.scale * block.temperature.map_or(1.0, |temperature| temperature.factor(position));
+        let group = block.heads / block.kv_heads;
+        let mut heads = Vec::with_capacity(block.heads * block.value_length);
+        for (head, query) in query.chunks(block.key_length).enumerate() {
+            let keys = head / group * block.key_length..(head / group + 1) * block.key_length;
+            let values = head / group * block.value_length..(head / group + 1) * block.value_length;
+            let score = |(key, _): &(Vec<f32>, Vec<f32>)| dot(query, &key[keys.clone()]) * scale;
+            let mut scores: Vec<f32> = attended().map(score).collect();
+            soft_cap(&mut scores, block.soft_cap);
+            // The values of a sink are zero, so that only its part of the softmax counts.
+            scores.extend(block.sinks.as_ref().map(|sinks| self.weights.vector(sinks)[head]));
+            softmax(&mut scores);
+            let mut sum = vec![0f64; block.value_length];
+            for (weight, (_, value)) in scores.iter().zip(attended()) {
+                for (sum, value) in sum.iter_mut().zip(&value[values.clone()]) {
+                    *sum += f64::from(*weight) * f64::from(*value);
+                }
+            }
+            heads.extend(sum.into_iter().map(|sum| sum as f32));
+        }
+        if let Some(gate) = &block.output_gate {
+            let gate = self.weights.apply(gate, &input);
+            heads.iter_mut().zip(gate).for_each(|(value, gate)| *value *= sigmoid(gate));
+        }
+        let output = self.weights.apply(&block.output, &heads);
+        (self.weights.optional_norm(block.post_norm.as_ref(), &output), own)
+    }
+
+    /// Queries or keys after their norm.
+    fn head_norm(&self, norms: &HeadNorms, norm: &Norm, heads: &[f32], length: usize) -> Vec<f32> {
+        match norms.span {
+            NormSpan::Head => heads.chunks(length).flat_map(|head| self.weights.norm(norm, head)).collect(),
+            NormSpan::EachHead => {
+                let part = |index: usize| Norm {
+                    weight: norm.weight.as_ref().map(|weight| weight.part(index * length..(index + 1) * length)),
+                    ..norm.clone()
+                };
+                let heads = heads.chunks(length).enumerate();
+                heads.flat_map(|(index, head)| self.weights.norm(&part(index), head)).collect()
+            }
+            NormSpan::Row => self.weights.norm(norm, heads),
+        }
+    }
+}

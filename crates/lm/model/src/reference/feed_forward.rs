@@ -1,0 +1,66 @@
+//! Feed-forward networks and mixtures of experts.
+
+use super::Reference;
+use super::ops::{activate, sigmoid, softmax, swiglu_oai};
+use crate::architecture::blocks::{Activation, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing};
+
+/// The sum of the chosen weights that they are divided by is at least the smallest normal f16, as
+/// in llama.cpp.
+const LOWEST_SUM: f32 = 6.103_515_6e-5;
+
+impl Reference {
+    pub(super) fn feed_forward(&self, block: &FeedForward, state: &[f32]) -> Vec<f32> {
+        let input = self.weights.optional_norm(block.norm.as_ref(), state);
+        let mut output = match &block.kind {
+            FeedForwardKind::Dense(dense) => self.network(dense, block.activation, &input),
+            FeedForwardKind::Experts { router, experts, routing } => {
+                let mut output = vec![0.0; state.len()];
+                for (expert, weight) in self.route(routing, self.weights.apply(router, &input)) {
+                    let (before, after) = if routing.weighted_input { (weight, 1.0) } else { (1.0, weight) };
+                    let input: Vec<f32> = input.iter().map(|value| value * before).collect();
+                    let part = self.network(&experts[expert], block.activation, &input);
+                    output.iter_mut().zip(&part).for_each(|(sum, part)| *sum += after * part);
+                }
+                output
+            }
+        };
+        if let Some(shared) = &block.shared {
+            let factor = shared.gate.as_ref().map_or(1.0, |gate| sigmoid(self.weights.apply(gate, &input)[0]));
+            let part = self.network(&shared.network, block.activation, &input);
+            output.iter_mut().zip(part).for_each(|(sum, part)| *sum += factor * part);
+        }
+        self.weights.optional_norm(block.post_norm.as_ref(), &output)
+    }
+
+    fn network(&self, network: &GatedFeedForward, activation: Activation, input: &[f32]) -> Vec<f32> {
+        let mut gate = self.weights.apply(&network.gate, input);
+        match (&network.up, activation) {
+            (None, _) => gate.iter_mut().for_each(|gate| *gate = activate(activation, *gate)),
+            (Some(up), Activation::SwigluOai) => {
+                let up = self.weights.apply(up, input);
+                gate.iter_mut().zip(&up).for_each(|(gate, up)| *gate = swiglu_oai(*gate, *up));
+            }
+            (Some(up), _) => {
+                let up = self.weights.apply(up, input);
+                gate.iter_mut().zip(&up).for_each(|(gate, up)| *gate = activate(activation, *gate) * up);
+            }
+        }
+        self.weights.apply(&network.down, &gate)
+    }
+
+    /// The chosen experts and their weights.
+    fn route(&self, routing: &Routing, mut weights: Vec<f32>) -> Vec<(usize, f32)> {
+        match routing.scores {
+            ExpertScores::Softmax => softmax(&mut weights),
+            ExpertScores::Sigmoid => weights.iter_mut().for_each(|weight| *weight = sigmoid(*weight)),
+        }
+        let bias = routing.bias.as_ref().map(|bias| self.weights.vector(bias));
+        let rank = |expert: usize| weights[expert] + bias.map_or(0.0, |bias| bias[expert]);
+        let mut order: Vec<usize> = (0..weights.len()).collect();
+        order.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)));
+        order.truncate(routing.experts_per_token);
+        let sum: f32 = order.iter().map(|&expert| weights[expert]).sum();
+        let scale = if routing.normalized { routing.scale / sum.max(LOWEST_SUM) } else { routing.scale };
+        order.into_iter().map(|expert| (expert, weights[expert] * scale)).collect()
+    }
+}
