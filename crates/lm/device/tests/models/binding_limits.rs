@@ -54,7 +54,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             let error = rejected(&hybrid::wide(), EXPERTS_MAX_BINDING, 64)?;
             same(
                 &error,
-                "the recurrent states of layer 0 in 9 slots needs a binding of 2359296 bytes, but null supports at most 150000 bytes",
+                "the recurrent states of layer 0 in 9 slots needs a binding of 3 MiB, but null supports at most 150000 bytes",
             )?;
             holds(error.hint().is_some_and(|hint| hint.contains("--parallel")), "a hint")
         }),

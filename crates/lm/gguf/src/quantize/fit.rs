@@ -4,7 +4,7 @@
 //! Every operation, and the order of operations, decides about the bytes of a block. A comment at a
 //! function names its counterpart in ggml's `ggml-quants.c`.
 
-use super::lanes::{Groups, nearest, peaks, sums};
+use super::lanes::{Groups, each, nearest, peaks, sums};
 
 /// Groups whose values are all smaller are zero.
 pub(super) const MIN_PEAK: f32 = 1e-15;
@@ -76,7 +76,7 @@ pub(super) fn fit_scale<const N: usize, const L: usize>(
     most: i32,
 ) -> Scale<L> {
     let peaks = peaks(x);
-    let mut fit = Scale { scale: [0.0; L], inverse: peaks.map(|peak| -(most as f32) / peak) };
+    let mut fit = Scale { scale: [0.0; L], inverse: each(&peaks, |peak| -(most as f32) / peak) };
     let mut best = [0.0; L];
     let (values, squares) = products(x, weights, &fit.inverse, most);
     for lane in 0..L {
@@ -84,7 +84,7 @@ pub(super) fn fit_scale<const N: usize, const L: usize>(
         best[lane] = fit.scale[lane] * values[lane];
     }
     for step in (-9..=9).filter(|step| *step != 0) {
-        let inverse = peaks.map(|peak| -(most as f32 + 0.1 * step as f32) / peak);
+        let inverse = each(&peaks, |peak| -(most as f32 + 0.1 * step as f32) / peak);
         let (values, squares) = products(x, weights, &inverse, most);
         for lane in 0..L {
             let (value, square) = (values[lane], squares[lane]);
@@ -111,7 +111,7 @@ impl<const L: usize> Scale<L> {
         if inverse == 0.0 {
             return [0; N];
         }
-        x.map(|value| (signed(inverse * value, most) + most) as u8)
+        each(x, |value| (signed(inverse * value, most) + most) as u8)
     }
 }
 
@@ -120,7 +120,7 @@ impl<const L: usize> Scale<L> {
 #[inline(always)]
 pub(super) fn refine_scale<const N: usize, const L: usize>(x: &Groups<N, L>, most: i32) -> ([f32; L], [[u8; L]; N]) {
     let peaks = peaks(x);
-    let inverse = peaks.map(|peak| -(most as f32) / peak);
+    let inverse = each(&peaks, |peak| -(most as f32) / peak);
     let (mut values, mut squares, mut codes) = ([0.0; L], [0.0; L], [[0.0; L]; N]);
     for (x, codes) in x.iter().zip(&mut codes) {
         for lane in 0..L {
@@ -193,7 +193,7 @@ pub(super) fn fit_scale_and_min<const N: usize, const L: usize>(
         }
     }
     // The values are not below 0 plus codes times a scale, so that the minimum needs no sign.
-    let first_min = min.map(|min| if min > 0.0 { 0.0 } else { min });
+    let first_min = each(&min, |min| if min > 0.0 { 0.0 } else { min });
     let mut min = first_min;
     let (mut inverse, mut scale, mut least) = ([0.0; L], [0.0; L], [0.0; L]);
     for lane in 0..L {
@@ -255,14 +255,14 @@ pub(super) fn fit_scale_and_min<const N: usize, const L: usize>(
             (inverse[lane], base[lane]) = (0.0, 0.0);
         }
     }
-    ScaleAndMin { scale, min: min.map(|min| -min), inverse, base }
+    ScaleAndMin { scale, min: each(&min, |min: f32| -min), inverse, base }
 }
 
 impl<const L: usize> ScaleAndMin<L> {
     /// The codes of a lane's group.
     #[inline(always)]
     pub(super) fn codes<const N: usize>(&self, lane: usize, x: &[f32; N], most: i32) -> [u8; N] {
-        x.map(|value| unsigned(self.inverse[lane] * (value - self.base[lane]), most) as u8)
+        each(x, |value| unsigned(self.inverse[lane] * (value - self.base[lane]), most) as u8)
     }
 }
 

@@ -4,7 +4,7 @@ use half::f16;
 
 use super::fit::MIN_PEAK;
 use super::k::{BLOCK, mean_squares};
-use super::lanes::{Groups, LANES, combine, importance, nearest, peaks, reciprocal, sum_of_squares, transpose};
+use super::lanes::{Groups, LANES, combine, each, importance, nearest, peaks, reciprocal, sum_of_squares, transpose};
 use super::output::Output;
 use crate::dequantize::IQ4;
 
@@ -63,14 +63,14 @@ fn products(
 fn fit_scales(x: &Groups<GROUP, LANES>, weights: &Groups<GROUP, LANES>) -> [f32; LANES] {
     let least = f32::from(IQ4[0]);
     let peaks = peaks(x);
-    let (values, squares) = products(x, weights, &peaks.map(|peak| 1.0 / (-peak / least)));
+    let (values, squares) = products(x, weights, &each(&peaks, |peak| 1.0 / (-peak / least)));
     let (mut scales, mut best) = ([0.0; LANES], [0.0; LANES]);
     for lane in 0..LANES {
         scales[lane] = if squares[lane] > 0.0 { values[lane] / squares[lane] } else { 0.0 };
         best[lane] = scales[lane] * values[lane];
     }
     for step in -7..=7 {
-        let (values, squares) = products(x, weights, &peaks.map(|peak| (step as f32 + least) / peak));
+        let (values, squares) = products(x, weights, &each(&peaks, |peak| (step as f32 + least) / peak));
         for lane in 0..LANES {
             let (value, square) = (values[lane], squares[lane]);
             let better = (square > 0.0) & (value * value > best[lane] * square);
@@ -108,7 +108,7 @@ pub(super) fn iq4_nl(values: &[f32], weights: Option<&[f32]>, out: &mut Output<'
         for (scale, values) in scales.iter().zip(values.as_chunks::<GROUP>().0) {
             out.scale(*scale);
             let inverse = reciprocal(*scale);
-            out.codes(&values.map(|value| code(inverse * value)), false);
+            out.codes(&each(values, |value| code(inverse * value)), false);
         }
     }
 }
@@ -139,7 +139,7 @@ fn put_iq4_xs(scales: &[f32; GROUPS], values: &[f32; BLOCK], out: &mut Output<'_
     out.bytes.extend(low.as_chunks::<2>().0.iter().map(|[first, second]| first | second << 4));
     for (group, values) in quantized.iter().zip(values.as_chunks::<GROUP>().0) {
         let inverse = reciprocal(scale * *group as f32);
-        out.codes(&values.map(|value| code(inverse * value)), false);
+        out.codes(&each(values, |value| code(inverse * value)), false);
     }
 }
 

@@ -3,7 +3,7 @@
 use half::f16;
 
 use super::fit::{FINE, MIN_PEAK, Search, fit_positive, fit_scale, fit_scale_and_min, refine_scale, signed, unsigned};
-use super::lanes::{Groups, LANES, combine, importance, nearest, sum_of_squares, sums, transpose};
+use super::lanes::{Groups, LANES, combine, each, importance, nearest, sum_of_squares, sums, transpose};
 use super::output::Output;
 
 /// Values of a block.
@@ -74,7 +74,7 @@ impl WithMin {
                     *codes = if scale == 0.0 {
                         groups.codes(first + group, values, self.most)
                     } else {
-                        values.map(|value| unsigned((value + min) / scale, self.most) as u8)
+                        each(values, |value| unsigned((value + min) / scale, self.most) as u8)
                     };
                 }
                 put(&BlockWithMin { scale, min, scales, mins, codes });
@@ -140,7 +140,7 @@ pub(super) fn q5_k(values: &[f32], weights: Option<&[f32]>, out: &mut Output<'_>
 /// The weights of Q4_K and Q5_K without importance: the magnitude plus the root mean square.
 #[inline(always)]
 fn magnitude_and_mean(x: &Groups<32, LANES>) -> Groups<32, LANES> {
-    let means = sums(&combine(x, x, |a, b| a * b)).map(|sum| (sum / 32.0).sqrt());
+    let means = each(&sums(&combine(x, x, |a, b| a * b)), |sum: f32| (sum / 32.0).sqrt());
     combine(x, &[means; 32], |value, mean| mean + value.abs())
 }
 
@@ -182,7 +182,7 @@ fn symmetric_codes(
         *codes = if scale == 0.0 {
             fitted(group, values)
         } else {
-            values.map(|value| (signed(value / scale, most) + most) as u8)
+            each(values, |value| (signed(value / scale, most) + most) as u8)
         };
     }
     codes
@@ -232,7 +232,7 @@ pub(super) fn q3_k(values: &[f32], weights: Option<&[f32]>, out: &mut Output<'_>
 #[inline(always)]
 fn put_q3_k(codes: &[u8; BLOCK], scale: f16, scales: &[i8; SMALL_GROUPS], out: &mut Output<'_>) {
     out.bytes.extend(one_bit(codes, 2));
-    out.bytes.extend(two_bits(&codes.map(|code| code & 3)));
+    out.bytes.extend(two_bits(&each(codes, |code| code & 3)));
     let mut packed = [0; 12];
     for (group, scale) in scales.iter().enumerate() {
         let scale = (scale + 32) as u8;
@@ -265,9 +265,13 @@ pub(super) fn q6_k(values: &[f32], weights: Option<&[f32]>, out: &mut Output<'_>
             let fitted = |group: usize, values: &_| groups.codes(first + group, values, 32);
             let codes = symmetric_codes(values, scale, &quantized, 32, fitted);
             for half in codes.as_chunks::<128>().0 {
-                out.bytes.extend((0..64).map(|at| half[at] & 0xf | half[at + 64] << 4));
+                let mut packed = [0; 64];
+                for at in 0..64 {
+                    packed[at] = half[at] & 0xf | half[at + 64] << 4;
+                }
+                out.bytes.extend(packed);
             }
-            out.bytes.extend(two_bits(&codes.map(|code| code >> 4)));
+            out.bytes.extend(two_bits(&each(&codes, |code| code >> 4)));
             out.bytes.extend(quantized.map(i8::cast_unsigned));
             out.half(scale);
         }

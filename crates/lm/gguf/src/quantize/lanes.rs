@@ -23,6 +23,17 @@ pub(super) fn transpose<const N: usize>(values: &[f32]) -> Groups<N, LANES> {
     groups
 }
 
+/// Applies a function to each value. `array::map` may remain a call of a function, which is compiled
+/// without the caller's instructions.
+#[inline(always)]
+pub(super) fn each<T: Copy, U: Copy + Default, const N: usize>(values: &[T; N], of: impl Fn(T) -> U) -> [U; N] {
+    let mut out = [U::default(); N];
+    for at in 0..N {
+        out[at] = of(values[at]);
+    }
+    out
+}
+
 /// Applies a function to pairs of values.
 #[inline(always)]
 pub(super) fn combine<const N: usize, const L: usize>(
@@ -78,6 +89,14 @@ pub(super) fn importance<const N: usize>(
         }
     }
     out
+}
+
+/// The maximum magnitude; infinity and NaN count as larger than any number. Bits of magnitudes are
+/// ordered as the magnitudes are, and unlike a maximum of floats, one of integers has no order that
+/// the compiler must keep.
+#[inline(always)]
+pub(super) fn max_magnitude(values: &[f32]) -> f32 {
+    f32::from_bits(values.iter().fold(0, |max, value| max.max(value.abs().to_bits())))
 }
 
 /// The sum of squares, added up in order.

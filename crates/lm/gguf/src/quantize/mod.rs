@@ -79,15 +79,11 @@ impl Type {
             kind if !kind.has_quantizer() => return Err(Error::NoQuantizer(kind)),
             kind => {
                 let start = out.len();
-                // NaN is not less than any limit.
-                let is_valid = values.iter().all(|value| value.abs() < kind.limit());
-                let mut blocks = Output { bytes: out, is_valid };
-                if blocks.is_valid {
-                    level::run(kind, values, weights, &mut blocks);
-                }
+                let mut blocks = Output { bytes: out, is_valid: true };
+                level::run(kind, values, weights, &mut blocks);
                 if !blocks.is_valid {
                     out.truncate(start);
-                    let (index, value) = max_magnitude(values);
+                    let (index, value) = largest(values);
                     return Err(Error::Range { kind, index, value });
                 }
             }
@@ -110,6 +106,11 @@ fn half_floats(values: &[f32], out: &mut Vec<u8>) {
 /// Quantizes to a type of blocks. Compiled once for each level of instructions.
 #[inline(always)]
 fn blocks(kind: Type, values: &[f32], weights: Option<&[f32]>, out: &mut Output<'_>) {
+    let max = lanes::max_magnitude(values);
+    if max.is_nan() || max >= kind.limit() {
+        out.is_valid = false;
+        return;
+    }
     match (kind, weights) {
         (Type::Q4_0, None) => small::centered(values, 8, out),
         (Type::Q5_0, None) => small::centered(values, 16, out),
@@ -134,7 +135,7 @@ fn blocks(kind: Type, values: &[f32], weights: Option<&[f32]>, out: &mut Output<
 }
 
 /// The first value of maximum magnitude, and its index. NaN counts as larger than any number.
-fn max_magnitude(values: &[f32]) -> (usize, f32) {
+fn largest(values: &[f32]) -> (usize, f32) {
     let mut most = (0, 0.0f32);
     for (at, value) in values.iter().enumerate() {
         if value.abs().total_cmp(&most.1.abs()).is_gt() {

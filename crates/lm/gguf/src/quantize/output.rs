@@ -26,7 +26,7 @@ impl Output<'_> {
     #[inline(always)]
     pub(super) fn codes(&mut self, codes: &[u8; 32], fifth: bool) {
         if fifth {
-            let bits = codes.iter().rev().fold(0u32, |bits, code| bits << 1 | u32::from(code >> 4));
+            let bits = (0..32).fold(0, |bits, at| bits | u32::from(codes[at] >> 4) << at);
             self.bytes.extend(bits.to_le_bytes());
         }
         let (first, last) = codes.split_at(16);

@@ -1,13 +1,35 @@
 //! Q4_0 to Q8_0 and MXFP4: blocks of 32 values.
 
 use super::fit::{FINE, fit_scale, fit_scale_and_min};
-use super::lanes::{LANES, importance, reciprocal, sum_of_squares, transpose};
+use super::lanes::{LANES, each, importance, max_magnitude, reciprocal, sum_of_squares, transpose};
 use super::output::Output;
 
 /// The first value of maximum magnitude; 0 if all are 0.
 #[inline(always)]
 fn peak(values: &[f32; 32]) -> f32 {
-    values.iter().fold(0.0, |peak: f32, value| if value.abs() > peak.abs() { *value } else { peak })
+    let max = max_magnitude(values);
+    let has = |expected: f32| values.iter().fold(false, |has, value| has | (*value == expected));
+    match (has(max), has(-max)) {
+        _ if max == 0.0 => 0.0,
+        (true, false) => max,
+        (false, _) => -max,
+        (true, true) => *values.iter().find(|value| value.abs() == max).unwrap_or(&max),
+    }
+}
+
+/// The minimum and the maximum, of equal ones the first.
+#[inline(always)]
+fn min_and_max(values: &[f32; 32]) -> (f32, f32) {
+    // Integers in the order of the numbers; the way back is the same.
+    let ordered = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
+    let bits = each(values, |value| ordered(value.to_bits().cast_signed()));
+    let number = |bits: i32| f32::from_bits(ordered(bits).cast_unsigned());
+    let min = number(bits.iter().fold(i32::MAX, |min, bits| min.min(*bits)));
+    let max = number(bits.iter().fold(i32::MIN, |max, bits| max.max(*bits)));
+    // Only zeros are equal and have different bits.
+    let first =
+        |value: f32| if value == 0.0 { *values.iter().find(|zero| **zero == 0.0).unwrap_or(&value) } else { value };
+    (first(min), first(max))
 }
 
 /// Q4_0 (`half` is 8) and Q5_0 (16): the value of maximum magnitude maps to exactly `-half`.
@@ -17,7 +39,9 @@ pub(super) fn centered(values: &[f32], half: u8, out: &mut Output<'_>) {
         let scale = peak(values) / -f32::from(half);
         let inverse = reciprocal(scale);
         out.scale(scale);
-        let codes = values.map(|value| ((value * inverse + (f32::from(half) + 0.5)) as u8).min(2 * half - 1));
+        let codes = each(values, |value| {
+            ((value * inverse + (f32::from(half) + 0.5)) as i32).min(2 * i32::from(half) - 1) as u8
+        });
         out.codes(&codes, half > 8);
     }
 }
@@ -26,25 +50,23 @@ pub(super) fn centered(values: &[f32], half: u8, out: &mut Output<'_>) {
 #[inline(always)]
 pub(super) fn from_min(values: &[f32], most: u8, out: &mut Output<'_>) {
     for values in values.as_chunks::<32>().0 {
-        let least = values.iter().copied().reduce(|least, value| if value < least { value } else { least });
-        let greatest = values.iter().copied().reduce(|most, value| if value > most { value } else { most });
-        let (least, greatest) = (least.unwrap_or_default(), greatest.unwrap_or_default());
+        let (least, greatest) = min_and_max(values);
         let scale = (greatest - least) / f32::from(most);
         let inverse = reciprocal(scale);
         out.scale(scale);
         out.scale(least);
-        let codes = values.map(|value| (((value - least) * inverse + 0.5) as u8).min(most));
+        let codes = each(values, |value| (((value - least) * inverse + 0.5) as i32).min(most.into()) as u8);
         out.codes(&codes, most > 15);
     }
 }
 
 #[inline(always)]
 pub(super) fn q8_0(values: &[f32], out: &mut Output<'_>) {
-    for values in values.as_chunks().0 {
-        let scale = peak(values).abs() / 127.0;
+    for values in values.as_chunks::<32>().0 {
+        let scale = max_magnitude(values) / 127.0;
         let inverse = reciprocal(scale);
         out.scale(scale);
-        out.bytes.extend(values.map(|value| (value * inverse).round() as i8 as u8));
+        out.bytes.extend(each(values, |value| (value * inverse).round() as i32 as u8));
     }
 }
 
@@ -86,15 +108,15 @@ const E2M1_MIDPOINTS: [f32; 7] = [0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0];
 #[inline(always)]
 pub(super) fn mxfp4(values: &[f32], out: &mut Output<'_>) {
     for values in values.as_chunks::<32>().0 {
-        let peak = peak(values).abs();
+        let peak = max_magnitude(values);
         let exponent = (floor_log2(peak) + 125).max(0);
         // 2^127 and more would be infinite when dequantized.
         out.is_valid &= exponent < 252;
         // Half the scale, since the magnitudes are doubled: 2^(exponent - 128).
         let bits = if exponent < 2 { 0x0020_0000 << exponent } else { (exponent as u32 - 1) << 23 };
         let unit = f32::from_bits(bits);
-        let limits = E2M1_MIDPOINTS.map(|midpoint| midpoint * unit);
-        let codes = values.map(|value| {
+        let limits = each(&E2M1_MIDPOINTS, |midpoint| midpoint * unit);
+        let codes = each(values, |value: f32| {
             let code = limits.iter().map(|limit| u8::from(value.abs() > *limit)).sum::<u8>();
             if value < 0.0 && code > 0 { code | 8 } else { code }
         });
@@ -114,6 +136,17 @@ fn floor_log2(value: f32) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_of_equal_extremes_counts() {
+        let block = |start: &[f32]| -> [f32; 32] { std::array::from_fn(|at| start.get(at).copied().unwrap_or(0.5)) };
+        assert_eq!([peak(&block(&[1.0, -2.0, 2.0])), peak(&block(&[1.0, 2.0, -2.0]))], [-2.0, 2.0]);
+        assert_eq!([peak(&block(&[-3.0])), peak(&block(&[3.0])), peak(&[-0.0; 32])], [-3.0, 3.0, 0.0]);
+        assert_eq!(min_and_max(&block(&[1.0, -2.0, 2.0])), (-2.0, 2.0));
+        assert_eq!(min_and_max(&[-1.5; 32]), (-1.5, -1.5));
+        let signs = |values: [f32; 32]| min_and_max(&values).0.is_sign_negative();
+        assert_eq!([signs(block(&[-0.0, 0.0])), signs(block(&[0.0, -0.0]))], [true, false]);
+    }
 
     #[test]
     fn the_logarithm_is_rounded_before_its_floor() {
