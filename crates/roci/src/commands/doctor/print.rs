@@ -33,7 +33,8 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
     }
     let hidden = rest.len() + if verbose { 0 } else { shown.len().saturating_sub(MAX_FINDINGS) };
     if hidden > 0 {
-        printer.data(&format!("\n{FAINT}{hidden} less severe findings: roci doctor -v{FAINT:#}\n"))?;
+        let findings = if hidden == 1 { "finding" } else { "findings" };
+        printer.data(&format!("\n{FAINT}{hidden} less severe {findings}: roci doctor -v{FAINT:#}\n"))?;
     }
     for card in &found.gpus {
         printer.data(&memory(card))?;
