@@ -46,6 +46,7 @@ mod lm_l2_norm;
 mod lm_linear;
 mod lm_moe_combine;
 mod lm_moe_top_k;
+mod lm_quantize_i8;
 mod lm_rms_norm;
 mod lm_rope_kv_store;
 mod matmul;
@@ -95,6 +96,7 @@ pub use lm_l2_norm::LmL2Norm;
 pub use lm_linear::{LmLinear, WeightFormat};
 pub use lm_moe_combine::LmMoeCombine;
 pub use lm_moe_top_k::LmMoeTopK;
+pub use lm_quantize_i8::LmQuantizeI8;
 pub use lm_rms_norm::LmRmsNorm;
 pub use lm_rope_kv_store::LmRopeKvStore;
 pub use matmul::{MATMUL_LARGE_TILE, MATMUL_MATRIX_TILE, MATMUL_TILE, Matmul, MatmulForm};
@@ -144,6 +146,7 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_linear::FAMILIES,
     lm_embed::FAMILIES,
     lm_cast_f16::FAMILIES,
+    lm_quantize_i8::FAMILIES,
     lm_add_rms_norm::FAMILIES,
     lm_rms_norm::FAMILIES,
     lm_l2_norm::FAMILIES,

@@ -5,6 +5,11 @@ use roci_engine::{Chunk, Output, OutputKind};
 use crate::SMALL_BATCH;
 use crate::shape::StepShape;
 
+/// Minimum number of floats that a thread copies from the read-back buffer: 4 MiB.
+const MIN_THREAD_FLOATS: usize = 1 << 20;
+/// Maximum number of threads that copy.
+const MAX_COPY_THREADS: usize = 4;
+
 /// A row of the residual stream whose output is requested.
 #[derive(Clone, Copy)]
 pub(crate) struct OutputRow {
@@ -93,26 +98,53 @@ pub(crate) struct OutputCollector<'a> {
     vocabulary: usize,
     embedding: usize,
     logit_cap: Option<f32>,
+    /// Rows of earlier outputs, whose memory is reused.
+    spare: &'a mut Vec<Vec<f32>>,
 }
 
 impl<'a> OutputCollector<'a> {
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], vocabulary: usize, embedding: usize, logit_cap: Option<f32>) -> Self {
-        Self { outputs: vec![Output::default(); chunks.len()], chunks, vocabulary, embedding, logit_cap }
+    pub(crate) fn new(
+        chunks: &'a [Chunk<'a>],
+        vocabulary: usize,
+        embedding: usize,
+        logit_cap: Option<f32>,
+        spare: &'a mut Vec<Vec<f32>>,
+    ) -> Self {
+        Self { outputs: vec![Output::default(); chunks.len()], chunks, vocabulary, embedding, logit_cap, spare }
     }
 
     /// Copies rows of logits or of hidden states from the read-back buffer, for the chunks that
     /// request that kind.
     pub(crate) fn add(&mut self, logits: bool, values: &[f32], stride: usize, rows: &[OutputRow]) {
-        for (values, row) in values.chunks_exact(stride).zip(rows) {
-            if logits == (self.chunks[row.chunk].output == OutputKind::HiddenStates) {
-                continue;
+        let length = if logits { self.vocabulary } else { self.embedding };
+        let is_wanted = |row: &OutputRow| logits != (self.chunks[row.chunk].output == OutputKind::HiddenStates);
+        let wanted = values.chunks_exact(stride).zip(rows).filter(|(_, row)| is_wanted(row));
+        let mut copies: Vec<(usize, &[f32], Vec<f32>)> = wanted
+            .map(|(values, row)| (row.chunk, &values[..length], self.spare.pop().unwrap_or_default()))
+            .collect();
+        let cap = self.logit_cap.filter(|_| logits);
+        let copy = |copies: &mut [(usize, &[f32], Vec<f32>)]| {
+            for (_, from, to) in copies {
+                to.clear();
+                match cap {
+                    Some(cap) => to.extend(from.iter().map(|value| cap * (value / cap).tanh())),
+                    None => to.extend_from_slice(from),
+                }
             }
-            let values = &values[..if logits { self.vocabulary } else { self.embedding }];
-            let values = match self.logit_cap.filter(|_| logits) {
-                Some(cap) => values.iter().map(|value| cap * (value / cap).tanh()).collect(),
-                None => values.to_vec(),
-            };
-            self.outputs[row.chunk].rows.push(values);
+        };
+        let threads = (copies.len() * length / MIN_THREAD_FLOATS).min(MAX_COPY_THREADS);
+        if threads > 1 {
+            let each = copies.len().div_ceil(threads);
+            std::thread::scope(|scope| {
+                for part in copies.chunks_mut(each) {
+                    scope.spawn(move || copy(part));
+                }
+            });
+        } else {
+            copy(&mut copies);
+        }
+        for (chunk, _, row) in copies {
+            self.outputs[chunk].rows.push(row);
         }
     }
 

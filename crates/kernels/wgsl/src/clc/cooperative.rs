@@ -56,8 +56,13 @@ impl Body<'_, '_> {
         self.writer.check_cooperative(columns, rows, scalar, role, self.span(data.pointer))?;
         let place = self.place(data.pointer)?;
         let (pointee, space) = self.pointee(data.pointer)?;
-        // WGSL counts strides in pointees, which may be vectors. The prelude counts elements.
-        let width = if let TypeInner::Vector { size, .. } = pointee { size as u8 } else { 1 };
+        // WGSL counts strides in pointees, which may be vectors, also of wider scalars. The prelude
+        // counts elements.
+        let width = match pointee {
+            TypeInner::Vector { size, scalar: stored } => size as u8 * stored.width / scalar.width,
+            TypeInner::Scalar(stored) => stored.width / scalar.width,
+            _ => 1,
+        };
         let stride = self.expression(data.stride)?;
         let space = c_space(space);
         let major = if data.row_major { "rows" } else { "columns" };
