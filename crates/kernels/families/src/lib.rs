@@ -43,6 +43,7 @@ mod lm_decode_attention;
 mod lm_embed;
 mod lm_glu;
 mod lm_l2_norm;
+mod lm_layer_norm;
 mod lm_linear;
 mod lm_moe_combine;
 mod lm_moe_top_k;
@@ -92,6 +93,7 @@ pub use lm_decode_attention::LmDecodeAttention;
 pub use lm_embed::LmEmbed;
 pub use lm_glu::LmGlu;
 pub use lm_l2_norm::LmL2Norm;
+pub use lm_layer_norm::LmLayerNorm;
 pub use lm_linear::{LmLinear, WeightFormat};
 pub use lm_moe_combine::LmMoeCombine;
 pub use lm_moe_top_k::LmMoeTopK;
@@ -147,6 +149,7 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_add_rms_norm::FAMILIES,
     lm_rms_norm::FAMILIES,
     lm_l2_norm::FAMILIES,
+    lm_layer_norm::FAMILIES,
     lm_rope_kv_store::FAMILIES,
     lm_attention::FAMILIES,
     lm_decode_attention::FAMILIES,

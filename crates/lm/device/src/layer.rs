@@ -1,11 +1,13 @@
 //! Layers with their weights on a device, and the builder that uploads them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use roci_hal::{BufferDesc, BufferRange};
-use roci_kernels::params::{LmAttention, LmLinear, LmRopeKvStore};
+use roci_kernels::params::{LmAttention, LmGlu, LmLinear, LmMoeTopK, LmRopeKvStore};
 use roci_lm::architecture::blocks::{
-    Activation, Attention, FeedForward, FeedForwardKind, Gated, Layer, Linear, Norm, Rope, RopeStyle, Vector,
+    Activation, Attention, ExpertScores, FeedForward, FeedForwardKind, Gated, HeadNorms, Layer, Linear, Norm, NormKind,
+    NormSpan, Rope, RopeStyle, Routing, Vector,
 };
 
 use crate::kernel_id::KernelId;
@@ -13,11 +15,21 @@ use crate::options::CacheType;
 use crate::weights::{DeviceMatrix, MatrixRows, Storage, WeightLoader};
 use crate::{Error, Options, SMALL_BATCH};
 
-/// Weights of an RMS norm.
+/// Weights of a norm.
 #[derive(Clone)]
 pub(crate) struct DeviceNorm {
+    pub(crate) kind: NormKind,
+    /// Of a layer norm with biases, these are behind the weights.
     pub(crate) weight: BufferRange,
+    pub(crate) biased: bool,
     pub(crate) epsilon: f32,
+}
+
+impl DeviceNorm {
+    /// Whether it is an RMS norm without biases, which other kernels can include.
+    pub(crate) fn is_plain_rms(&self) -> bool {
+        self.kind == NormKind::Rms && !self.biased
+    }
 }
 
 /// A matrix with an optional bias, whose results are columns of a row of the output.
@@ -46,7 +58,11 @@ pub(crate) struct DeviceAttention {
     pub(crate) qkv: Vec<DeviceLinear>,
     /// Constants of the rotary embedding, without those of a step.
     pub(crate) heads: LmRopeKvStore,
+    /// Norms of queries and keys of all heads of a token.
+    pub(crate) row_norms: Option<[DeviceNorm; 2]>,
+    /// Weights of the norms of query and key heads, then attention sinks.
     pub(crate) head_norms: Option<BufferRange>,
+    pub(crate) sinks: Option<BufferRange>,
     pub(crate) rotations: BufferRange,
     /// Constants of attention, without those of a step.
     pub(crate) attention: LmAttention,
@@ -61,9 +77,15 @@ pub(crate) struct DeviceAttention {
 #[derive(Clone)]
 pub(crate) struct DeviceExperts {
     pub(crate) router: DeviceLinear,
+    /// Bias of the router for the choice.
+    pub(crate) selection_bias: Option<BufferRange>,
+    /// Constants of the choice, without those of a step.
+    pub(crate) routing: LmMoeTopK,
     /// Gate and up rows, interleaved.
     pub(crate) gate_up: DeviceMatrix,
+    pub(crate) gate_up_bias: Option<BufferRange>,
     pub(crate) down: DeviceMatrix,
+    pub(crate) down_bias: Option<BufferRange>,
     /// Total number of experts.
     pub(crate) count: usize,
     /// Experts per token.
@@ -82,11 +104,32 @@ pub(crate) enum DeviceFeedForwardKind {
 pub(crate) struct DeviceFeedForward {
     pub(crate) norm: Option<DeviceNorm>,
     pub(crate) kind: DeviceFeedForwardKind,
-    /// [`LmLinear::SILU`] or [`LmLinear::GELU`].
-    pub(crate) activation: u32,
+    pub(crate) activation: DeviceActivation,
     /// Length of the activated vector.
     pub(crate) width: usize,
+    /// Whether dense networks have a gate.
+    pub(crate) gated: bool,
     pub(crate) post_norm: Option<DeviceNorm>,
+}
+
+/// An activation, as flags of the kernels that apply it.
+#[derive(Clone, Copy)]
+pub(crate) struct DeviceActivation {
+    /// Flag of [`LmLinear`]; `None` if products do not apply it.
+    pub(crate) linear: Option<u32>,
+    /// Activation of [`LmGlu`].
+    pub(crate) glu: u32,
+}
+
+impl DeviceActivation {
+    fn of(activation: Activation) -> Self {
+        match activation {
+            Activation::Silu => Self { linear: Some(LmLinear::SILU), glu: LmGlu::SILU },
+            Activation::Gelu => Self { linear: Some(LmLinear::GELU), glu: LmGlu::GELU },
+            Activation::ReluSquared => Self { linear: None, glu: LmGlu::RELU_SQUARED },
+            Activation::SwigluOai => Self { linear: Some(LmLinear::SWIGLU_OAI), glu: LmGlu::SWIGLU_OAI },
+        }
+    }
 }
 
 /// A layer with its weights and its KV cache.
@@ -94,6 +137,17 @@ pub(crate) struct DeviceFeedForward {
 pub(crate) struct DeviceLayer {
     pub(crate) attention: DeviceAttention,
     pub(crate) feed_forward: DeviceFeedForward,
+    /// Whether both blocks read the same residual stream.
+    pub(crate) parallel: Option<ParallelNorms>,
+}
+
+/// The norms of blocks that read the same residual stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParallelNorms {
+    /// One for both.
+    Shared,
+    /// One each.
+    Own,
 }
 
 /// The final norm and the output matrix.
@@ -151,8 +205,17 @@ impl<'a> LayerBuilder<'a> {
     }
 
     pub(crate) fn norm(&self, norm: &Norm) -> Result<DeviceNorm, Error> {
-        let weight = rms_weight(norm)?;
-        Ok(DeviceNorm { weight: self.loader.vectors(&[(Some(weight), weight.values.len())])?, epsilon: norm.epsilon })
+        let Some(weight) = &norm.weight else {
+            return Err(Error::file("norms without weights are not supported"));
+        };
+        let length = weight.values.len();
+        let vectors: Vec<_> = norm.vectors().map(|vector| (Some(vector), length)).collect();
+        Ok(DeviceNorm {
+            kind: norm.kind,
+            weight: self.loader.vectors(&vectors)?,
+            biased: norm.bias.is_some(),
+            epsilon: norm.epsilon,
+        })
     }
 
     fn optional_norm(&self, norm: Option<&Norm>) -> Result<Option<DeviceNorm>, Error> {
@@ -185,7 +248,12 @@ impl<'a> LayerBuilder<'a> {
         let Some(attention) = layer.attention() else {
             return Err(Error::file("recurrent layers are not supported"));
         };
-        Ok(DeviceLayer { attention: self.attention(attention)?, feed_forward: self.feed_forward(&layer.feed_forward)? })
+        let parallel = layer.parallel.then_some(match layer.feed_forward.norm == attention.norm {
+            true => ParallelNorms::Shared,
+            false => ParallelNorms::Own,
+        });
+        let feed_forward = self.feed_forward(&layer.feed_forward)?;
+        Ok(DeviceLayer { attention: self.attention(attention)?, feed_forward, parallel })
     }
 
     fn attention(&mut self, block: &Attention) -> Result<DeviceAttention, Error> {
@@ -205,17 +273,15 @@ impl<'a> LayerBuilder<'a> {
                 });
             }
         }
-        let head_norms = block
-            .head_norms
-            .as_ref()
-            .map(|norms| {
-                let length = block.key_length;
-                let [query, key] = [rms_weight(&norms.query)?, rms_weight(&norms.key)?];
-                self.loader.vectors(&[(Some(query), length), (Some(key), length)])
-            })
-            .transpose()?;
-        let interleaved = if block.rope.style == RopeStyle::Interleaved { LmRopeKvStore::INTERLEAVED } else { 0 };
-        let norms = if head_norms.is_some() { LmRopeKvStore::NORMS } else { 0 };
+        let head_norms = block.head_norms.as_ref().filter(|norms| norms.span == NormSpan::Head);
+        let row_norms = block.head_norms.as_ref().filter(|norms| norms.span == NormSpan::Row);
+        let flags = [
+            (block.rope.style == RopeStyle::Interleaved, LmRopeKvStore::INTERLEAVED),
+            (head_norms.is_some(), LmRopeKvStore::NORMS),
+            (head_norms.is_some_and(|norms| norms.after_rope), LmRopeKvStore::AFTER_ROPE),
+            (block.sinks.is_some(), LmRopeKvStore::SINKS),
+        ];
+        let sinks = block.sinks.as_ref().map(|sinks| self.loader.vectors(&[(Some(sinks), block.heads)]));
         let stride = block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length);
         let count = |value: usize| value as u32;
         Ok(DeviceAttention {
@@ -230,12 +296,20 @@ impl<'a> LayerBuilder<'a> {
                 key_length: count(block.key_length),
                 value_length: count(block.value_length),
                 pairs: count(block.rope.frequencies.len()),
-                flags: interleaved | norms,
+                flags: flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum(),
                 stride: count(stride),
                 page: count(self.options.page_size),
-                epsilon: block.head_norms.as_ref().map_or(0.0, |norms| norms.query.epsilon),
+                epsilon: head_norms.map_or(0.0, |norms| norms.query.epsilon),
+                temperature_scale: block.temperature.map_or(0.0, |temperature| temperature.scale),
+                temperature_interval: block.temperature.map_or(0, |temperature| temperature.interval),
+                temperature_offset: block.temperature.map_or(0, |temperature| temperature.offset),
             },
-            head_norms,
+            row_norms: match row_norms {
+                Some(norms) => Some([self.norm(&norms.query)?, self.norm(&norms.key)?]),
+                None => None,
+            },
+            head_norms: self.head_norms(block, head_norms)?,
+            sinks: sinks.transpose()?,
             rotations: self.rotations(&block.rope)?,
             attention: LmAttention {
                 heads: count(block.heads),
@@ -248,6 +322,7 @@ impl<'a> LayerBuilder<'a> {
                 scale: block.scale,
                 soft_cap: block.soft_cap.unwrap_or(0.0),
                 window: block.window.unwrap_or(0),
+                sinks: u32::from(block.sinks.is_some()),
                 ..LmAttention::default()
             },
             keys: self.kv_pages(block.kv_heads, block.key_length)?,
@@ -255,6 +330,23 @@ impl<'a> LayerBuilder<'a> {
             output: self.linear(&block.output, 0)?,
             post_norm: self.optional_norm(block.post_norm.as_ref())?,
         })
+    }
+
+    /// The weights of the norms of query and key heads, then the attention sinks; `None` if there
+    /// are neither.
+    fn head_norms(&self, block: &Attention, norms: Option<&HeadNorms>) -> Result<Option<BufferRange>, Error> {
+        let norms = norms.into_iter().flat_map(|norms| [&norms.query, &norms.key]);
+        let mut floats = Vec::new();
+        for norm in norms {
+            match &norm.weight {
+                Some(weight) => floats.extend(self.loader.host_floats(weight)?),
+                None => floats.resize(floats.len() + block.key_length, 1.0),
+            }
+        }
+        if let Some(sinks) = &block.sinks {
+            floats.extend(self.loader.host_floats(sinks)?);
+        }
+        if floats.is_empty() { Ok(None) } else { self.loader.floats(&floats).map(Some) }
     }
 
     fn kv_pages(&self, heads: usize, length: usize) -> Result<BufferRange, Error> {
@@ -285,9 +377,11 @@ impl<'a> LayerBuilder<'a> {
     }
 
     fn feed_forward(&mut self, block: &FeedForward) -> Result<DeviceFeedForward, Error> {
+        let mut is_gated = true;
         let (kind, width) = match &block.kind {
             FeedForwardKind::Dense(gated) => {
-                let gate_up = self.gate_up(gated)?;
+                is_gated = gated.up.is_some();
+                let gate_up = self.gate_up(gated, block.activation)?;
                 (
                     DeviceFeedForwardKind::Dense { gate_up, down: self.linear(&gated.down, 0)? },
                     gated.gate.matrix.outputs(),
@@ -307,36 +401,63 @@ impl<'a> LayerBuilder<'a> {
                 });
                 self.loader.host_kernels = host;
                 let (gate_up, down) = matrices?;
-                let experts = DeviceExperts { router, gate_up, down, count: experts.len(), used: routing.used };
+                let bias = routing.bias.as_ref().map(|bias| self.loader.vectors(&[(Some(bias), experts.len())]));
+                let experts = DeviceExperts {
+                    router,
+                    selection_bias: bias.transpose()?,
+                    routing: routing_constants(routing, experts.len()),
+                    gate_up,
+                    gate_up_bias: self.expert_biases(&gated, true)?,
+                    down,
+                    down_bias: self.expert_biases(&gated, false)?,
+                    count: experts.len(),
+                    used: routing.used,
+                };
                 (DeviceFeedForwardKind::Experts(experts), first.gate.matrix.outputs())
             }
         };
         Ok(DeviceFeedForward {
             norm: self.optional_norm(block.norm.as_ref())?,
             kind,
-            activation: match block.activation {
-                Activation::Silu => LmLinear::SILU,
-                Activation::Gelu => LmLinear::GELU,
-                // `support` refuses the others.
-                Activation::ReluSquared | Activation::SwigluOai => {
-                    return Err(Error::file("the activation is not supported"));
-                }
-            },
+            activation: DeviceActivation::of(block.activation),
             width,
+            gated: is_gated,
             post_norm: self.optional_norm(block.post_norm.as_ref())?,
         })
     }
 
     /// Gate and up projections of a dense block, interleaved if one product can compute both.
-    fn gate_up(&self, gated: &Gated) -> Result<GateUp, Error> {
+    fn gate_up(&self, gated: &Gated, activation: Activation) -> Result<GateUp, Error> {
         let linears: Vec<&Linear> = gated.gate_up().collect();
         let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
         let biased = linears.iter().any(|linear| linear.bias.is_some());
-        if self.loader.host_kernels || biased || !self.loader.have_same_type(&matrices)? {
+        let plain = gated.up.is_none() || DeviceActivation::of(activation).linear.is_none();
+        if self.loader.host_kernels || biased || plain || !self.loader.have_same_type(&matrices)? {
             return Ok(GateUp::Separate(self.concatenated(&linears)?));
         }
         let matrix = self.loader.matrix(&MatrixRows::interleaved(&[gated]))?;
         Ok(GateUp::Interleaved(DeviceLinear { matrix, bias: None, offset: 0 }))
+    }
+
+    /// The biases of all experts, in the order of the rows of their matrices.
+    fn expert_biases(&self, experts: &[&Gated], gate_up: bool) -> Result<Option<BufferRange>, Error> {
+        // The experts' biases are parts of the same tensors.
+        let mut tensors: BTreeMap<&str, Vec<f32>> = BTreeMap::new();
+        let mut floats = Vec::new();
+        for expert in experts {
+            let linears: Vec<&Linear> = if gate_up { expert.gate_up().collect() } else { vec![&expert.down] };
+            let biases: Vec<&Vector> = linears.iter().filter_map(|linear| linear.bias.as_ref()).collect();
+            for bias in &biases {
+                if !tensors.contains_key(bias.tensor.as_str()) {
+                    tensors.insert(&bias.tensor, self.loader.host_tensor(&bias.tensor)?);
+                }
+            }
+            let rows = biases.first().map_or(0, |bias| bias.values.len());
+            for row in 0..rows {
+                floats.extend(biases.iter().map(|bias| tensors[bias.tensor.as_str()][bias.values.start + row]));
+            }
+        }
+        if floats.is_empty() { Ok(None) } else { self.loader.floats(&floats).map(Some) }
     }
 
     /// Gate and up projections of all experts: interleaved, one expert after the other.
@@ -350,7 +471,19 @@ impl<'a> LayerBuilder<'a> {
     }
 }
 
-/// The weights of an RMS norm. `support` refuses other norms.
-fn rms_weight(norm: &Norm) -> Result<&Vector, Error> {
-    norm.weight.as_ref().ok_or_else(|| Error::file("norms without weights are not supported"))
+/// The constants of the choice of experts.
+fn routing_constants(routing: &Routing, experts: usize) -> LmMoeTopK {
+    let flags = [
+        (routing.scores == ExpertScores::Sigmoid, LmMoeTopK::SIGMOID),
+        (routing.normalized, LmMoeTopK::NORMALIZED),
+        (routing.bias.is_some(), LmMoeTopK::BIAS),
+    ];
+    LmMoeTopK {
+        tokens: 0,
+        experts: experts as u32,
+        used: routing.used as u32,
+        stride: 0,
+        flags: flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum(),
+        scale: routing.scale,
+    }
 }

@@ -46,6 +46,8 @@ pub(crate) struct ScratchSizes {
     gate_up: usize,
     /// Experts per token; 0 for dense models.
     experts_used: usize,
+    /// Whether a layer has parallel blocks.
+    parallel: bool,
     /// The longest input of a product.
     columns: usize,
     features: Features,
@@ -93,6 +95,7 @@ impl ScratchSizes {
             activated,
             gate_up,
             experts_used,
+            parallel: model.layers.iter().any(|layer| layer.parallel),
             columns: embedding.max(attended).max(activated),
             features,
         }
@@ -119,7 +122,7 @@ impl ScratchSizes {
     }
 
     /// Rows and stride of each row buffer, in the order of [`Scratch`].
-    fn floats(&self) -> [(usize, usize); 10] {
+    fn floats(&self) -> [(usize, usize); 11] {
         let (tokens, pairs) = (self.tokens, self.tokens * self.experts_used.max(1));
         let padded = |rows: usize, length: usize| (rows, Self::stride(length));
         [
@@ -137,6 +140,7 @@ impl ScratchSizes {
             } else {
                 (0, GROUP)
             },
+            if self.parallel { padded(tokens, self.embedding) } else { (0, GROUP) },
         ]
     }
 
@@ -201,6 +205,8 @@ pub(crate) struct Scratch {
     pub(crate) logits: RowBuffer,
     /// Partial sums of products on matrix units.
     pub(crate) partial_sums: RowBuffer,
+    /// The normalized input of a feed-forward block that is parallel to attention.
+    pub(crate) parallel: RowBuffer,
     /// Results of attention over splits of the KV cache.
     pub(crate) attention_splits: BufferRange,
     /// Input of a product on the CPU, quantized to 8 bits.
@@ -235,8 +241,20 @@ impl Scratch {
             rows_of.push(RowBuffer { range: zeroed(4 * (rows * stride) as u64)?, stride });
         }
         let Ok(
-            [residual, normed, qkv, attended, activated, gate_up, expert_outputs, output_hidden, logits, partial_sums],
-        ) = <[RowBuffer; 10]>::try_from(rows_of)
+            [
+                residual,
+                normed,
+                qkv,
+                attended,
+                activated,
+                gate_up,
+                expert_outputs,
+                output_hidden,
+                logits,
+                partial_sums,
+                parallel,
+            ],
+        ) = <[RowBuffer; 11]>::try_from(rows_of)
         else {
             return Err(Error::file("the scratch sizes do not match the scratch buffers"));
         };
@@ -260,6 +278,7 @@ impl Scratch {
             output_hidden,
             logits,
             partial_sums,
+            parallel,
             staged_residual_offset: sizes.staged_residual_offset(),
             embedding: sizes.embedding,
         };

@@ -2,8 +2,7 @@
 
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{
-    Activation, Attention, ExpertScores, FeedForward, FeedForwardKind, Gated, HeadNorms, Norm, NormKind, NormSpan,
-    Routing,
+    Activation, Attention, FeedForward, FeedForwardKind, Layer, Norm, NormKind, NormSpan,
 };
 
 use crate::Error;
@@ -20,59 +19,50 @@ pub(crate) fn check(model: &Model) -> Result<(), Error> {
 /// What a model has that no device computes, if anything.
 pub fn unsupported(model: &Model) -> Option<&'static str> {
     if model.is_recurrent() {
-        Some("gated delta nets")
-    } else if !is_rms(&model.norm) {
-        Some("a layer norm")
-    } else {
-        model.layers.iter().find_map(|layer| {
-            let parallel = layer.parallel.then_some("parallel blocks");
-            parallel.or_else(|| layer.attention().and_then(attention)).or_else(|| feed_forward(&layer.feed_forward))
-        })
+        return Some("gated delta nets");
     }
+    let of_layer = |layer: &Layer| layer.attention().and_then(attention).or_else(|| feed_forward(&layer.feed_forward));
+    model.layers.iter().find_map(of_layer)
 }
 
 /// What no device computes of an attention block.
 fn attention(block: &Attention) -> Option<&'static str> {
-    let before_rope = |norms: &HeadNorms| norms.span == NormSpan::Head && !norms.after_rope;
-    [
+    let head_norms = block.head_norms.as_ref();
+    first(&[
         (block.output_gate.is_some(), "attention with an output gate"),
-        (block.sinks.is_some(), "attention sinks"),
         (block.chunk.is_some(), "chunks of attention in a context of this length"),
-        (block.temperature.is_some(), "an attention temperature in a context of this length"),
-        (!block.head_norms.as_ref().is_none_or(before_rope), "norms of queries and keys over all heads or after RoPE"),
-        (!block.norms().all(is_rms), "a layer norm"),
-    ]
-    .into_iter()
-    .find_map(|(found, what)| found.then_some(what))
+        (head_norms.is_some_and(|norms| norms.span == NormSpan::EachHead), "norms with weights for each head"),
+        (head_norms.is_some_and(|norms| !is_plain_rms(&norms.query)), "layer norms of queries and keys"),
+        // Kernels compute the norm before RoPE, which must keep it.
+        (
+            head_norms.is_some_and(|norms| norms.after_rope) && block.rope.magnitude != 1.0,
+            "norms of queries and keys after scaled RoPE",
+        ),
+        (!block.post_norm.as_ref().is_none_or(is_plain_rms), "layer norms of outputs"),
+    ])
 }
 
 /// What no device computes of a feed-forward block.
 fn feed_forward(block: &FeedForward) -> Option<&'static str> {
-    let (networks, routed) = match &block.kind {
-        FeedForwardKind::Dense(network) => (std::slice::from_ref(network), true),
-        FeedForwardKind::Experts { experts, routing, .. } => (experts.as_slice(), is_softmax_of_chosen(routing)),
+    let routing = match &block.kind {
+        FeedForwardKind::Dense(_) => None,
+        FeedForwardKind::Experts { routing, .. } => Some(routing),
     };
-    let experts_biased = matches!(block.kind, FeedForwardKind::Experts { .. })
-        && networks.iter().flat_map(Gated::linears).any(|linear| linear.bias.is_some());
-    [
+    first(&[
         (block.shared.is_some(), "a shared expert"),
-        (!routed, "experts that are not weighed by the softmax of the chosen ones"),
-        (experts_biased, "experts with biases"),
-        (networks.iter().any(|network| network.up.is_none()), "feed-forward networks without a gate"),
-        (!matches!(block.activation, Activation::Silu | Activation::Gelu), "another activation than SiLU and GELU"),
-        (!block.norm.iter().chain(&block.post_norm).all(is_rms), "a layer norm"),
-    ]
-    .into_iter()
-    .find_map(|(found, what)| found.then_some(what))
+        (routing.is_some_and(|routing| routing.weighted_input), "experts with weighted inputs"),
+        (routing.is_some() && block.activation == Activation::ReluSquared, "experts with squared ReLU"),
+        (!block.post_norm.as_ref().is_none_or(is_plain_rms), "layer norms of outputs"),
+    ])
 }
 
-fn is_rms(norm: &Norm) -> bool {
-    norm.kind == NormKind::Rms && norm.weight.is_some() && norm.bias.is_none()
+fn is_plain_rms(norm: &Norm) -> bool {
+    norm.kind == NormKind::Rms && norm.bias.is_none()
 }
 
-fn is_softmax_of_chosen(routing: &Routing) -> bool {
-    let Routing { scores, bias, normalized, scale, weighted_input, .. } = routing;
-    *scores == ExpertScores::Softmax && bias.is_none() && *normalized && *scale == 1.0 && !weighted_input
+/// The first thing that is there.
+fn first(things: &[(bool, &'static str)]) -> Option<&'static str> {
+    things.iter().find_map(|(found, what)| found.then_some(*what))
 }
 
 #[cfg(test)]
@@ -83,45 +73,21 @@ mod tests {
 
     use super::*;
 
-    const LAYER_NORM: &str = "a layer norm";
-    const HEAD_NORMS: &str = "norms of queries and keys over all heads or after RoPE";
     const SHARED: &str = "a shared expert";
 
     /// Cases that devices refuse, and what they have.
     const REFUSED: &[(&str, &str)] = &[
-        ("arcee", "feed-forward networks without a gate"),
-        ("hunyuan-dense", HEAD_NORMS),
-        ("mistral3-temperature", "an attention temperature in a context of this length"),
         ("granitemoe-shared", SHARED),
-        ("phimoe", LAYER_NORM),
-        ("olmoe", HEAD_NORMS),
         ("qwen2moe", SHARED),
         ("deepseek", SHARED),
         ("dots1", SHARED),
         ("ernie4_5-moe", SHARED),
-        ("hunyuan-moe", HEAD_NORMS),
+        ("hunyuan-moe", SHARED),
         ("glm4moe", SHARED),
         ("glm4moe-norms", SHARED),
-        ("minimax-m2", HEAD_NORMS),
-        ("llama4", HEAD_NORMS),
-        ("orion", LAYER_NORM),
-        ("starcoder2", LAYER_NORM),
-        ("codeshell", LAYER_NORM),
-        ("nemotron", LAYER_NORM),
-        ("stablelm", LAYER_NORM),
-        ("olmo2", HEAD_NORMS),
-        ("olmo2-windows", HEAD_NORMS),
-        ("phi2", LAYER_NORM),
-        ("gptneox", LAYER_NORM),
-        ("gptneox-sequential", LAYER_NORM),
-        ("falcon", LAYER_NORM),
-        ("falcon-norms", LAYER_NORM),
-        ("stablelm-parallel", LAYER_NORM),
-        ("command-r", LAYER_NORM),
-        ("command-r-norms", LAYER_NORM),
-        ("cohere2", LAYER_NORM),
-        ("gpt-oss", "attention sinks"),
-        ("gpt-oss-mxfp4", "attention sinks"),
+        ("llama4", SHARED),
+        ("stablelm-parallel", "norms with weights for each head"),
+        ("command-r-norms", "norms with weights for each head"),
     ];
 
     #[test]

@@ -21,6 +21,7 @@ struct Params {
     soft_cap: f32,
     window: u32,
     packed: u32,
+    sinks: u32,
 }
 
 var<immediate> params: Params;
@@ -28,7 +29,8 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> q: array<f32>;
 @group(0) @binding(2) var<storage, read> keys: array<CacheWord>;
 @group(0) @binding(3) var<storage, read> values: array<CacheWord>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<storage, read> sinks: array<f32>;
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 const ROWS = 16u;
 const KEYS = 64u;
@@ -117,6 +119,11 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     if lane < ROWS {
         row_max[lane] = LOWEST;
         row_sum[lane] = 0.0;
+        // An attention sink is a key whose value is zero.
+        if params.sinks != 0u && group.z == 0u {
+            row_max[lane] = sinks[group.y * gqa_ratio + (first_row + lane) % gqa_ratio];
+            row_sum[lane] = 1.0;
+        }
         row_position[lane] = inputs[first_token + min((first_row + lane) / gqa_ratio, count - 1u)];
     }
     let key_vec4s = params.key_length / 4u;

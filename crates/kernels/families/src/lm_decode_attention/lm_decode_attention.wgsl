@@ -24,10 +24,15 @@ struct Params {
     soft_cap: f32,
     window: u32,
     epsilon: f32,
+    temperature_scale: f32,
+    temperature_interval: u32,
+    temperature_offset: u32,
 }
 
 const NORMS = 1u;
 const INTERLEAVED = 2u;
+const AFTER_ROPE = 4u;
+const SINKS = 8u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -185,6 +190,11 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         }
         norm_scale = 1.0 / sqrt(squares / f32(params.key_length) + params.epsilon);
     }
+    var query_scale = params.scale;
+    if params.temperature_interval != 0u {
+        let steps = (position + params.temperature_offset) / params.temperature_interval;
+        query_scale *= 1.0 + params.temperature_scale * log(f32(steps + 1u));
+    }
     for (var pair = half_lane; pair < params.key_length / 2u; pair += 64u) {
         // Elements past the rotated pairs are copied unchanged.
         var i0 = 2u * pair;
@@ -194,15 +204,19 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
             i1 = pair + params.pairs;
         }
         var v = vec2<f32>(qkv[source + i0], qkv[source + i1]);
+        var weights = vec2<f32>(1.0);
         if (params.flags & NORMS) != 0u {
             let weights_at = select(0u, params.key_length, is_key);
-            v *= norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
+            weights = norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
         }
+        // Rotation keeps the mean square, so that only the weights can come after it.
+        let is_after = (params.flags & AFTER_ROPE) != 0u;
+        v *= select(weights, vec2<f32>(1.0), is_after);
         if pair < params.pairs {
             let rotation = rotations[position * params.pairs + pair];
             v = vec2<f32>(v.x * rotation.x - v.y * rotation.y, v.x * rotation.y + v.y * rotation.x);
         }
-        v *= select(params.scale, 1.0, is_key);
+        v *= select(vec2<f32>(1.0), weights, is_after) * select(query_scale, 1.0, is_key);
         let to = lane & 64u;
         rotated[to + i0 / 4u][i0 % 4u] = v.x;
         rotated[to + i1 / 4u][i1 % 4u] = v.y;
@@ -220,6 +234,12 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
 
     var sum = WeightedSum(vec4<f32>(), vec4<f32>(), 0.0);
     var running_max = LOWEST;
+    // An attention sink is a key whose value is zero, in the first split and with the first team.
+    if (params.flags & SINKS) != 0u && group.z == 0u {
+        let sinks_at = select(0u, 2u * params.key_length, (params.flags & NORMS) != 0u);
+        running_max = norms[sinks_at + group.y];
+        sum.total = select(0.0, 1.0, team == 0u);
+    }
     for (var first = start; first < end; first += keys_per_step) {
         let count = min(keys_per_step, end - first);
         // Index of the new token's key among the current keys, if it is one of them.

@@ -8,6 +8,7 @@ struct Params {
     epsilon: f32,
     flags: u32,
     first: u32,
+    offset: u32,
 }
 
 const ADD = 1u;
@@ -32,7 +33,7 @@ fn lm_rms_norm(
         if (params.flags & GATHER) != 0u {
             source = inputs[params.first + row];
         }
-        let base = source * params.x_stride;
+        let base = source * params.x_stride + params.offset;
         // Four at a time, so that four reads are in flight.
         let last = params.columns - 1u;
         var square_sums = vec4<f32>();
@@ -51,7 +52,7 @@ fn lm_rms_norm(
             workgroupBarrier();
         }
         let scale = 1.0 / sqrt(sums[0] / f32(params.columns) + params.epsilon);
-        let y_base = row * params.y_stride;
+        let y_base = row * params.y_stride + params.offset;
         for (var c = lane; c < params.columns; c += 1024u) {
             let at = vec4<u32>(c) + vec4<u32>(0u, 256u, 512u, 768u);
             let index = min(at, vec4<u32>(last));

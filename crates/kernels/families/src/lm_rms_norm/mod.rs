@@ -22,6 +22,8 @@ constants! {
         pub flags: u32,
         /// With [`Self::CHOSEN`], the first word of `inputs` that is a row index.
         pub first: u32,
+        /// Floats before the columns in each row of `x` and of `y`.
+        pub offset: u32,
     }
 }
 
@@ -45,14 +47,16 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     variants: &[plain("lm_rms_norm")],
     bindings: &[read("x"), read("weight"), read("inputs"), write("y")],
     constants: LmRmsNorm::CONSTANTS,
+    in_place: true,
     cases,
     ..Family::DEFAULT
 }];
 
 fn cases(_: &str, random: &mut Random) -> Vec<Case> {
     let mut make = |rows: u32, columns: u32, flags: u32| {
-        let params =
-            LmRmsNorm { rows, columns, x_stride: columns + 3, y_stride: columns + 1, epsilon: 1e-6, flags, first: 2 };
+        // The padding of a row of `y` keeps its value, so that an offset leaves it untouched.
+        let (x_stride, y_stride, offset) = (columns + 8, columns + 6, if rows == 3 { 5 } else { 0 });
+        let params = LmRmsNorm { rows, columns, x_stride, y_stride, epsilon: 1e-6, flags, first: 2, offset };
         let x = words(&random.floats((8 * params.x_stride) as usize, -2.0, 2.0));
         let weight = words(&random.floats(columns as usize, 0.5, 1.5));
         let buffers = vec![x, weight, vec![9, 9, 4, 0, 7, 1], untouched((rows * params.y_stride) as usize)];

@@ -17,10 +17,14 @@ struct Params {
     epsilon: f32,
     used: u32,
     part_stride: u32,
+    temperature_scale: f32,
+    temperature_interval: u32,
+    temperature_offset: u32,
 }
 
 const NORMS = 1u;
 const INTERLEAVED = 2u;
+const AFTER_ROPE = 4u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -62,6 +66,15 @@ fn sum_partials(offsets: vec4<u32>) -> vec4<f32> {
     return sum;
 }
 
+// Attention temperature: the factors of queries at these positions.
+fn temperature(position: vec4<u32>) -> vec4<f32> {
+    if params.temperature_interval == 0u {
+        return vec4<f32>(1.0);
+    }
+    let steps = (position + vec4<u32>(params.temperature_offset)) / vec4<u32>(params.temperature_interval);
+    return vec4<f32>(1.0) + params.temperature_scale * log(vec4<f32>(steps + vec4<u32>(1u)));
+}
+
 fn component(v: vec4<u32>, i: u32) -> u32 {
     return select(select(v.x, v.y, i == 1u), select(v.z, v.w, i == 3u), i >= 2u);
 }
@@ -96,6 +109,7 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     }
     let first_rotation = load_rotation(position, min(lane, max(params.pairs, 1u) - 1u));
     workgroupBarrier();
+    let norm_start = select(params.key_length, 0u, is_query);
     if (params.flags & NORMS) != 0u && !is_value {
         var square_sums = vec4<f32>();
         for (var i = lane; i < head_length; i += 64u) {
@@ -110,9 +124,11 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             workgroupBarrier();
         }
         let scale = 1.0 / sqrt(sums[0] / f32(head_length) + params.epsilon);
-        let norm_start = select(params.key_length, 0u, is_query);
         for (var i = lane; i < head_length; i += 64u) {
-            head[i] = head[i] * scale * norms[norm_start + i];
+            head[i] *= scale;
+            if (params.flags & AFTER_ROPE) == 0u {
+                head[i] *= norms[norm_start + i];
+            }
         }
         workgroupBarrier();
     }
@@ -134,11 +150,19 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             head[i1] = a * rotation.y + b * rotation.x;
         }
         workgroupBarrier();
+        // Rotation keeps the mean square, so that only the weights come after it.
+        if (params.flags & (NORMS | AFTER_ROPE)) == (NORMS | AFTER_ROPE) {
+            for (var i = lane; i < head_length; i += 64u) {
+                head[i] *= norms[norm_start + i];
+            }
+            workgroupBarrier();
+        }
     }
 
     if is_query {
+        let factor = temperature(position);
         for (var i = lane; i < head_length; i += 64u) {
-            let v = head[i];
+            let v = head[i] * factor;
             qkv[base.x + i] = v.x;
             if count > 1u {
                 qkv[base.y + i] = v.y;

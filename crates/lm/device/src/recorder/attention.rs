@@ -1,20 +1,26 @@
 //! The attention block of a layer.
 
-use roci_kernels::params::{LmAttention, LmCombineSplits, LmDecodeAttention, LmRopeKvStore, Params as _};
+use roci_kernels::params::{LmAttention, LmCombineSplits, LmDecodeAttention, LmRmsNorm, LmRopeKvStore, Params as _};
 
 use super::StepRecorder;
 use super::linear::LinearInput;
 use super::state::Reduction;
 use crate::Error;
 use crate::kernel_id::KernelId;
-use crate::layer::DeviceAttention;
+use crate::layer::{DeviceAttention, DeviceNorm};
 use crate::options::CacheType;
+use crate::scratch::RowBuffer;
 
 impl StepRecorder<'_> {
-    pub(super) fn attention(&mut self, block: &DeviceAttention) -> Result<(), Error> {
+    /// Attention, and its output added to the residual stream. `input` replaces the normalized
+    /// residual stream.
+    pub(super) fn attention(&mut self, block: &DeviceAttention, input: Option<&RowBuffer>) -> Result<(), Error> {
         let (shape, scratch, host) = (self.shape, self.scratch, self.features.host_kernels);
         let tokens = shape.tokens;
-        let input = self.normed_residual(block.norm.as_ref(), &block.qkv)?;
+        let input = match input {
+            Some(rows) => LinearInput::f32(rows),
+            None => self.normed_residual(block.norm.as_ref(), &block.qkv)?,
+        };
         let heads = LmRopeKvStore { tokens: tokens as u32, stride: scratch.qkv.stride as u32, ..block.heads };
         let attention = LmAttention {
             tokens: tokens as u32,
@@ -29,7 +35,8 @@ impl StepRecorder<'_> {
 
         // The kernel after a single product adds up its partial sums.
         let one_shard = matches!(&block.qkv[..], [linear] if linear.matrix.shards.len() == 1);
-        let reduction = if one_shard && decode.is_none() { Reduction::Caller } else { Reduction::Product };
+        let adds_up = one_shard && decode.is_none() && block.row_norms.is_none();
+        let reduction = if adds_up { Reduction::Caller } else { Reduction::Product };
         let mut partials = None;
         for linear in &block.qkv {
             partials = self.linear_with(linear, &input, tokens, &scratch.qkv, 0, reduction)?;
@@ -40,6 +47,11 @@ impl StepRecorder<'_> {
             ..heads
         };
         self.barrier();
+        if let Some([query, key]) = &block.row_norms {
+            self.row_norm(query, 0, heads.heads * heads.key_length)?;
+            self.row_norm(key, heads.heads * heads.key_length, heads.kv_heads * heads.key_length)?;
+            self.barrier();
+        }
 
         let flash = match self.cache {
             CacheType::F16 if decode.is_none() && self.features.coopmat && self.is_large_batch() => {
@@ -55,6 +67,7 @@ impl StepRecorder<'_> {
 
         let target = if attention.splits > 1 { &scratch.attention_splits } else { &scratch.attended.range };
         let norms = block.head_norms.as_ref().unwrap_or(&scratch.unused);
+        let sinks = block.sinks.as_ref().unwrap_or(&scratch.unused);
         let (qkv, keys, values) = (&scratch.qkv.range, &block.keys, &block.values);
         if let Some(decode) = decode {
             let bindings = [&scratch.inputs, norms, &block.rotations, qkv, keys, values, target];
@@ -64,7 +77,7 @@ impl StepRecorder<'_> {
             let bindings = [&scratch.inputs, norms, &block.rotations, partial_sums, qkv, keys, values];
             self.dispatch(KernelId::rope_kv_store(self.cache), heads.grid(), &bindings, &heads)?;
             self.barrier();
-            let bindings = [&scratch.inputs, qkv, keys, values, target];
+            let bindings = [&scratch.inputs, qkv, keys, values, sinks, target];
             let (kernel, grid) = match flash {
                 Some(flash) => (flash, attention.coopmat_grid()),
                 None => (KernelId::attention(self.cache), attention.grid()),
@@ -87,6 +100,23 @@ impl StepRecorder<'_> {
         self.state.input_changed();
         let input = LinearInput { f16: f16_output, ..LinearInput::f32(&scratch.attended) };
         self.add_to_residual(&block.output, &input, block.post_norm.as_ref())
+    }
+
+    /// The norm of all query or key heads of each token together, in place.
+    fn row_norm(&mut self, norm: &DeviceNorm, offset: u32, columns: u32) -> Result<(), Error> {
+        let qkv = &self.scratch.qkv;
+        let constants = LmRmsNorm {
+            rows: self.shape.tokens as u32,
+            columns,
+            x_stride: qkv.stride as u32,
+            y_stride: qkv.stride as u32,
+            epsilon: norm.epsilon,
+            flags: 0,
+            first: 0,
+            offset,
+        };
+        let bindings = [&qkv.range, &norm.weight, &self.scratch.inputs, &qkv.range];
+        self.dispatch(KernelId::RMS_NORM, constants.grid(), &bindings, &constants)
     }
 }
 

@@ -34,6 +34,16 @@ impl<'a> LinearInput<'a> {
     }
 }
 
+/// Pairs of a token and one of its experts.
+#[derive(Clone, Copy)]
+pub(super) struct ExpertPairs {
+    pub(super) pairs: usize,
+    /// Total number of experts.
+    pub(super) experts: usize,
+    /// Pairs that read the same row of the input.
+    pub(super) sharing: usize,
+}
+
 /// Codes and scales of a planar matrix.
 #[derive(Clone, Copy)]
 struct Planes<'a> {
@@ -112,15 +122,14 @@ impl<'a> StepRecorder<'a> {
     }
 
     /// A product with the matrices of experts, for each pair of a token and one of its experts.
-    /// `sharing` pairs read the same row of `x`.
     pub(super) fn expert_linear(
         &mut self,
         matrix: &DeviceMatrix,
+        bias: Option<&BufferRange>,
         x: &RowBuffer,
-        pairs: usize,
         y: &RowBuffer,
         flags: u32,
-        (count, sharing): (usize, usize),
+        ExpertPairs { pairs, experts: count, sharing }: ExpertPairs,
     ) -> Result<(), Error> {
         let [shard] = &matrix.shards[..] else {
             return Err(Error::file("the experts of a layer exceed one binding of this device"));
@@ -135,13 +144,13 @@ impl<'a> StepRecorder<'a> {
             x_stride: x.stride as u32,
             y_stride: y.stride as u32,
             y_offset: 0,
-            flags,
+            flags: flags | if bias.is_some() { LmLinear::BIAS } else { 0 },
             experts: count as u32,
             sharing: sharing as u32,
             ..LmLinear::default()
         };
         let (unused, ids) = (&self.scratch.unused, &self.scratch.expert_ids);
-        let bindings = [codes, scales, &x.range, unused, ids, unused, &y.range];
+        let bindings = [codes, scales, &x.range, bias.unwrap_or(unused), ids, unused, &y.range];
         let (kernel, grid) = self.single_token_kernel(*format, &constants);
         self.dispatch(kernel, grid, &bindings, &constants)
     }

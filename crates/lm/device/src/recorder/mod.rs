@@ -10,7 +10,8 @@ mod linear;
 mod state;
 
 use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Recorder};
-use roci_kernels::params::{LmEmbed, LmLinear, LmRmsNorm, Params};
+use roci_kernels::params::{LmEmbed, LmLayerNorm, LmLinear, LmRmsNorm, Params};
+use roci_lm::architecture::blocks::NormKind;
 
 pub(crate) use self::attention::block_tokens;
 use self::linear::LinearInput;
@@ -18,7 +19,7 @@ use self::state::StepState;
 use crate::features::Features;
 use crate::kernel_id::KernelId;
 use crate::kernels::Kernels;
-use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceNorm};
+use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceNorm, ParallelNorms};
 use crate::options::CacheType;
 use crate::scratch::{RowBuffer, Scratch};
 use crate::shape::StepShape;
@@ -68,8 +69,7 @@ impl<'a> StepRecorder<'a> {
         }
         self.barrier();
         for layer in layers {
-            self.attention(&layer.attention)?;
-            self.feed_forward(&layer.feed_forward)?;
+            self.layer(layer)?;
         }
         self.flush_partial_sums()?;
         match head {
@@ -78,6 +78,22 @@ impl<'a> StepRecorder<'a> {
             Some(_) => {}
         }
         Ok(self.commands.finish()?)
+    }
+
+    fn layer(&mut self, layer: &DeviceLayer) -> Result<(), Error> {
+        let DeviceLayer { attention, feed_forward, parallel } = layer;
+        let scratch = self.scratch;
+        let (Some(norms), Some(norm)) = (parallel, &feed_forward.norm) else {
+            self.attention(attention, None)?;
+            return self.feed_forward(feed_forward, None);
+        };
+        // Attention changes the residual stream, so that the input of the other block is kept.
+        self.norm(norm, &scratch.residual, &scratch.parallel, 0)?;
+        let shared = (*norms == ParallelNorms::Shared).then_some(&scratch.parallel);
+        self.attention(attention, shared)?;
+        self.flush_partial_sums()?;
+        self.state.input_changed();
+        self.feed_forward(feed_forward, Some(&scratch.parallel))
     }
 
     fn embed(&mut self, embedding: &DeviceEmbedding<'_>) -> Result<(), Error> {
@@ -98,26 +114,15 @@ impl<'a> StepRecorder<'a> {
     fn head(&mut self, head: &DeviceHead, output: &Buffer) -> Result<(), Error> {
         let StepShape { output_rows: rows, logits, .. } = self.shape;
         let scratch = self.scratch;
-        if self.shape.tokens == 1 && logits && !self.features.host_kernels {
+        let fused = head.norm.is_plain_rms() && !self.features.host_kernels;
+        if self.shape.tokens == 1 && logits && fused {
             // The product with a single token applies the norm itself.
             let input = LinearInput { norm: Some(&head.norm), ..LinearInput::f32(&scratch.residual) };
             self.linear(&head.output, &input, 1, &scratch.logits, 0)?;
             self.barrier();
             return self.read_back(&scratch.logits, 1, output);
         }
-        let norm = LmRmsNorm {
-            rows: rows as u32,
-            columns: scratch.embedding as u32,
-            x_stride: scratch.residual.stride as u32,
-            y_stride: scratch.output_hidden.stride as u32,
-            epsilon: head.norm.epsilon,
-            flags: LmRmsNorm::CHOSEN,
-            first: self.shape.output_rows_offset() as u32,
-        };
-        let bindings = [&scratch.residual.range, &head.norm.weight, &scratch.inputs, &scratch.output_hidden.range];
-        self.dispatch(KernelId::RMS_NORM, norm.grid(), &bindings, &norm)?;
-        self.state.input_changed();
-        self.barrier();
+        self.norm_rows(&head.norm, &scratch.residual, &scratch.output_hidden, rows, LmRmsNorm::CHOSEN)?;
         if !logits {
             return self.read_back(&scratch.output_hidden, rows, output);
         }
@@ -132,20 +137,38 @@ impl<'a> StepRecorder<'a> {
         Ok(())
     }
 
-    /// Records the RMS norm of rows of the embedding length.
+    /// Records the norm of rows of the embedding length.
     fn norm(&mut self, norm: &DeviceNorm, x: &RowBuffer, y: &RowBuffer, flags: u32) -> Result<(), Error> {
         self.flush_partial_sums()?;
-        let constants = LmRmsNorm {
-            rows: self.shape.tokens as u32,
-            columns: self.scratch.embedding as u32,
-            x_stride: x.stride as u32,
-            y_stride: y.stride as u32,
-            epsilon: norm.epsilon,
-            flags,
-            first: 0,
-        };
+        self.norm_rows(norm, x, y, self.shape.tokens, flags)
+    }
+
+    /// Records the norm of this number of rows, with the flags of [`LmRmsNorm`]. With `CHOSEN` they
+    /// are those whose output is requested.
+    fn norm_rows(
+        &mut self,
+        norm: &DeviceNorm,
+        x: &RowBuffer,
+        y: &RowBuffer,
+        rows: usize,
+        flags: u32,
+    ) -> Result<(), Error> {
+        let (columns, first) = (self.scratch.embedding as u32, self.shape.output_rows_offset() as u32);
+        let (rows, x_stride, y_stride, epsilon) = (rows as u32, x.stride as u32, y.stride as u32, norm.epsilon);
         let bindings = [&x.range, &norm.weight, &self.scratch.inputs, &y.range];
-        self.dispatch(KernelId::RMS_NORM, constants.grid(), &bindings, &constants)?;
+        if norm.is_plain_rms() {
+            let constants = LmRmsNorm { rows, columns, x_stride, y_stride, epsilon, flags, first, offset: 0 };
+            self.dispatch(KernelId::RMS_NORM, constants.grid(), &bindings, &constants)?;
+        } else {
+            let flags = [
+                (flags & LmRmsNorm::CHOSEN != 0, LmLayerNorm::CHOSEN),
+                (norm.biased, LmLayerNorm::BIAS),
+                (norm.kind == NormKind::Rms, LmLayerNorm::RMS),
+            ];
+            let flags = flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum();
+            let constants = LmLayerNorm { rows, columns, x_stride, y_stride, epsilon, flags, first };
+            self.dispatch(KernelId::LAYER_NORM, constants.grid(), &bindings, &constants)?;
+        }
         self.state.input_changed();
         self.barrier();
         Ok(())
@@ -166,6 +189,10 @@ impl<'a> StepRecorder<'a> {
             self.flush_partial_sums()?;
             return Ok(LinearInput::f32(&scratch.residual));
         };
+        if !norm.is_plain_rms() {
+            self.norm(norm, &scratch.residual, &scratch.normed, 0)?;
+            return Ok(LinearInput::f32(&scratch.normed));
+        }
         if self.shape.tokens == 1 && !self.features.host_kernels {
             return Ok(LinearInput { norm: Some(norm), ..LinearInput::f32(&scratch.residual) });
         }

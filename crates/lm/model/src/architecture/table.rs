@@ -7,7 +7,7 @@
 use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
 use super::traits::{
     HeadNormTraits, LogitScale, Nope, Parallel, RopeSections, SharedExpertTraits, TemperatureTraits, Traits,
-    WindowRope, Windows,
+    UsualScales, WindowRope, Windows,
 };
 
 const LLAMA: Traits = Traits {
@@ -32,7 +32,7 @@ const LLAMA: Traits = Traits {
     feed_forward_norm: "ffn_norm",
     rope_sections: RopeSections::None,
     activation: Activation::Silu,
-    scaled_embedding: false,
+    usual_scales: UsualScales::None,
     logit_scale: LogitScale::None,
     temperature: TemperatureTraits::None,
     windows: Windows::AsDeclared,
@@ -45,7 +45,11 @@ const PLAIN: Traits = Traits { windows: Windows::Never, ..LLAMA };
 
 const QWEN: Traits = Traits { rope: RopeStyle::Neox, ..PLAIN };
 
-const GEMMA: Traits = Traits { rope: RopeStyle::Neox, activation: Activation::Gelu, scaled_embedding: true, ..LLAMA };
+const GEMMA: Traits =
+    Traits { rope: RopeStyle::Neox, activation: Activation::Gelu, usual_scales: UsualScales::Gemma, ..LLAMA };
+
+const QWEN3VL: Traits =
+    Traits { name: "qwen3vl", head_norms: HeadNormTraits::Head, rope_sections: RopeSections::Interleaved, ..QWEN };
 
 const QWEN35: Traits = Traits {
     name: "qwen35",
@@ -103,15 +107,28 @@ pub(super) const TABLE: &[Traits] = &[
     Traits { name: "internlm2", ..PLAIN },
     Traits { name: "xverse", ..PLAIN },
     Traits { name: "chatglm", ..PLAIN },
+    Traits { name: "maincoder", head_norms: HeadNormTraits::AfterRope, ..PLAIN },
     Traits { name: "glm4", post_norms: true, rope_sections: RopeSections::Optional, ..PLAIN },
     Traits { name: "smollm3", nope: Nope::Every(4), ..PLAIN },
+    Traits { name: "bailingmoe", experts: true, normalized: false, shared_expert: SharedExpertTraits::Plain, ..PLAIN },
     Traits { name: "deepseek", experts: true, normalized: false, shared_expert: SharedExpertTraits::Plain, ..PLAIN },
     GRANITE,
+    Traits { name: "minicpm", nope: Nope::Never, usual_scales: UsualScales::MiniCpm, ..GRANITE },
     Traits { name: "granitemoe", nope: Nope::Never, experts: true, ..GRANITE },
     Traits { name: "qwen2", biases: true, ..QWEN },
     Traits { name: "qwen2moe", experts: true, normalized: false, shared_expert: SharedExpertTraits::Gated, ..QWEN },
+    Traits { name: "qwen2vl", rope_sections: RopeSections::Optional, ..QWEN },
     Traits { name: "qwen3", head_norms: HeadNormTraits::Head, ..QWEN },
     Traits { name: "qwen3moe", head_norms: HeadNormTraits::Head, experts: true, ..QWEN },
+    QWEN3VL,
+    Traits { name: "qwen3vlmoe", experts: true, ..QWEN3VL },
+    Traits {
+        name: "mellum",
+        head_norms: HeadNormTraits::Head,
+        experts: true,
+        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Unscaled(None) },
+        ..QWEN
+    },
     Traits {
         name: "qwen3next",
         experts: true,
@@ -208,6 +225,7 @@ pub(super) const TABLE: &[Traits] = &[
     Traits { name: "starcoder2", ..NEOX },
     Traits { name: "codeshell", ..NEOX },
     Traits { name: "nemotron", activation: Activation::ReluSquared, ..NEOX },
+    Traits { name: "jais2", activation: Activation::ReluSquared, ..NEOX },
     Traits { name: "orion", norm: NormKind::Layer, ..QWEN },
     Traits {
         name: "stablelm",
@@ -216,6 +234,7 @@ pub(super) const TABLE: &[Traits] = &[
         parallel: Parallel::WithoutNorm,
         ..QWEN
     },
+    Traits { name: "plamo", parallel: Parallel::WithoutNorm, ..QWEN },
     COMMAND_R,
     Traits {
         name: "cohere2",
