@@ -75,7 +75,7 @@ struct Event<'a> {
     tid: usize,
 }
 
-/// The runs in the trace event format, which https://ui.perfetto.dev opens.
+/// The runs in the trace event format, which <https://ui.perfetto.dev> opens.
 pub fn trace_json(timings: &[Timing]) -> Result<Vec<u8>, serde_json::Error> {
     let events = timings.iter().map(|timing| Event {
         name: &timing.node,

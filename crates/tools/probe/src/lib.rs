@@ -5,7 +5,7 @@
 //!   and the tolerance of each.
 //! - [`graphs`]: small graphs and models, compared with the reference interpreter.
 //! - [`corruption`]: checks for silent corruption, such as copies at odd offsets and memory reuse.
-//! - [`bench`]: bandwidth, launch overhead and matrix products, with verified results.
+//! - [`bench`](mod@bench): bandwidth, launch overhead and matrix products, with verified results.
 //! - [`verify`]: a short check of one device in a child process.
 //! - [`child`]: runs this program as a child process with time limits, because a driver may crash
 //!   or hang.

@@ -31,7 +31,7 @@ pub struct DryRunReport {
 /// Plans a run without a device: where each node runs, and how much device memory the run needs.
 ///
 /// `inputs` is what is known about each input, and `format` the preferred code format of the device
-/// to plan for. Pass the graph after [`roci_graph::simplify`], which a session applies before its
+/// to plan for. Pass the graph after [`roci_graph::simplify()`], which a session applies before its
 /// first run. Optional features of a device, such as matrix units, are not taken into account.
 pub fn dry_run(graph: &Graph, inputs: &[Option<Fact>], format: CodeFormat) -> Result<DryRunReport, Error> {
     let registry = Registry::new().with(NullDriver::new(1));

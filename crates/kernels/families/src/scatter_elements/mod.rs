@@ -30,9 +30,9 @@ constants! {
         pub steps: u32,
         /// Element stride of `index` and `updates` along the indexed axis.
         pub step_stride: u32,
-        /// A [`Combine`].
+        /// A [`Combine`](crate::Combine).
         pub combine: u32,
-        /// [`Numbers`] of `updates` and `y`.
+        /// [`Numbers`](crate::Numbers) of `updates` and `y`.
         pub numbers: u32,
         /// Nonzero if no two updates write the same element; they are then applied in parallel
         /// instead of in order.

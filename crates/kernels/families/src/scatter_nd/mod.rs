@@ -22,9 +22,9 @@ constants! {
         pub sizes: [u32; 5],
         /// Element strides of `y` along the indexed axes.
         pub strides: [u32; 5],
-        /// A [`Combine`].
+        /// A [`Combine`](crate::Combine).
         pub combine: u32,
-        /// [`Numbers`] of `updates` and `y`.
+        /// [`Numbers`](crate::Numbers) of `updates` and `y`.
         pub numbers: u32,
         /// Nonzero if no two updates write the same element; they are then applied in parallel
         /// instead of in order.
