@@ -49,6 +49,7 @@ mod lm_l2_norm;
 mod lm_linear;
 mod lm_moe_combine;
 mod lm_moe_top_k;
+mod lm_quantize_i8;
 mod lm_rms_norm;
 mod lm_rope_kv_store;
 mod lm_short_conv;
@@ -100,6 +101,7 @@ pub use lm_l2_norm::LmL2Norm;
 pub use lm_linear::{LmLinear, WeightFormat};
 pub use lm_moe_combine::LmMoeCombine;
 pub use lm_moe_top_k::LmMoeTopK;
+pub use lm_quantize_i8::LmQuantizeI8;
 pub use lm_rms_norm::LmRmsNorm;
 pub use lm_rope_kv_store::LmRopeKvStore;
 pub use lm_short_conv::LmShortConv;
@@ -154,6 +156,7 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_linear::FAMILIES,
     lm_embed::FAMILIES,
     lm_cast_f16::FAMILIES,
+    lm_quantize_i8::FAMILIES,
     lm_add_rms_norm::FAMILIES,
     lm_rms_norm::FAMILIES,
     lm_l2_norm::FAMILIES,

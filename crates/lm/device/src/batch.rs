@@ -7,6 +7,11 @@ use roci_lm::architecture::Model;
 use crate::SMALL_BATCH;
 use crate::shape::StepShape;
 
+/// Minimum number of floats that a thread copies from the read-back buffer: 4 MiB.
+const MIN_THREAD_FLOATS: usize = 1 << 20;
+/// Maximum number of threads that copy.
+const MAX_COPY_THREADS: usize = 4;
+
 /// A row of the residual stream whose output is requested.
 #[derive(Clone, Copy)]
 pub(crate) struct OutputRow {
@@ -103,10 +108,12 @@ pub(crate) struct OutputCollector<'a> {
     embedding: usize,
     logit_scale: f32,
     logit_cap: Option<f32>,
+    /// Rows of earlier outputs, whose memory is reused.
+    spare: &'a mut Vec<Vec<f32>>,
 }
 
 impl<'a> OutputCollector<'a> {
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], model: &Model) -> Self {
+    pub(crate) fn new(chunks: &'a [Chunk<'a>], model: &Model, spare: &'a mut Vec<Vec<f32>>) -> Self {
         Self {
             outputs: vec![Output::default(); chunks.len()],
             chunks,
@@ -114,24 +121,44 @@ impl<'a> OutputCollector<'a> {
             embedding: model.config.embedding,
             logit_scale: model.logit_scale,
             logit_cap: model.logit_cap,
+            spare,
         }
     }
 
     /// Copies rows of logits or of hidden states from the read-back buffer, for the chunks that
     /// request that kind.
     pub(crate) fn add(&mut self, logits: bool, values: &[f32], stride: usize, rows: &[OutputRow]) {
-        for (values, row) in values.chunks_exact(stride).zip(rows) {
-            if logits == (self.chunks[row.chunk].output == OutputKind::HiddenStates) {
-                continue;
+        let length = if logits { self.vocabulary } else { self.embedding };
+        let is_requested = |row: &OutputRow| logits != (self.chunks[row.chunk].output == OutputKind::HiddenStates);
+        let requested = values.chunks_exact(stride).zip(rows).filter(|(_, row)| is_requested(row));
+        let mut copies: Vec<(usize, &[f32], Vec<f32>)> = requested
+            .map(|(values, row)| (row.chunk, &values[..length], self.spare.pop().unwrap_or_default()))
+            .collect();
+        let scale = if logits { self.logit_scale } else { 1.0 };
+        let cap = self.logit_cap.filter(|_| logits);
+        let copy = |copies: &mut [(usize, &[f32], Vec<f32>)]| {
+            for (_, from, to) in copies {
+                to.clear();
+                match cap {
+                    Some(cap) => to.extend(from.iter().map(|value| cap * (value * scale / cap).tanh())),
+                    None if scale == 1.0 => to.extend_from_slice(from),
+                    None => to.extend(from.iter().map(|value| value * scale)),
+                }
             }
-            let mut values = values[..if logits { self.vocabulary } else { self.embedding }].to_vec();
-            if logits && self.logit_scale != 1.0 {
-                values.iter_mut().for_each(|value| *value *= self.logit_scale);
-            }
-            if let Some(cap) = self.logit_cap.filter(|_| logits) {
-                values.iter_mut().for_each(|value| *value = cap * (*value / cap).tanh());
-            }
-            self.outputs[row.chunk].rows.push(values);
+        };
+        let threads = (copies.len() * length / MIN_THREAD_FLOATS).min(MAX_COPY_THREADS);
+        if threads > 1 {
+            let each = copies.len().div_ceil(threads);
+            std::thread::scope(|scope| {
+                for part in copies.chunks_mut(each) {
+                    scope.spawn(move || copy(part));
+                }
+            });
+        } else {
+            copy(&mut copies);
+        }
+        for (chunk, _, row) in copies {
+            self.outputs[chunk].rows.push(row);
         }
     }
 

@@ -65,6 +65,8 @@ impl KernelId {
     pub(crate) const MOE_TOP_K: Self = Self("lm_moe_top_k");
     /// Combines the results of attention over splits of the KV cache.
     pub(crate) const COMBINE_SPLITS: Self = Self("lm_combine_splits");
+    /// Quantizes activations to 8 bits, for [`Self::matvec8_packed_dot`].
+    pub(crate) const QUANTIZE_I8: Self = Self("lm_quantize_i8");
     /// CPU only: quantizes activations to 8 bits.
     pub(crate) const QUANTIZE: Self = Self("lm_quantize");
     /// CPU only: product with packed or memory-mapped weights.
@@ -91,6 +93,12 @@ impl KernelId {
         per_format!("lm_matvec4", format)
     }
 
+    /// Product that reads the weights once per eight tokens, by packed dot products, for formats
+    /// that have one ([`WeightFormat::has_matvec8_i8`]).
+    pub(crate) const fn matvec8_packed_dot(format: WeightFormat) -> Self {
+        per_format!("lm_matvec8_i8", format)
+    }
+
     /// Tiled matrix product.
     pub(crate) const fn matmul(format: WeightFormat) -> Self {
         per_format!("lm_matmul", format)
@@ -99,6 +107,12 @@ impl KernelId {
     /// Matrix product on matrix units, for formats that have one ([`WeightFormat::has_coopmat`]).
     pub(crate) const fn matmul_coopmat(format: WeightFormat) -> Self {
         per_format!("lm_matmul_coopmat", format)
+    }
+
+    /// Matrix product of a small batch on matrix units, for formats that have one
+    /// ([`WeightFormat::has_coopmat32`]).
+    pub(crate) const fn matmul_coopmat32(format: WeightFormat) -> Self {
+        per_format!("lm_matmul_coopmat32", format)
     }
 
     /// Rotary embedding of queries and keys, and the store of keys and values to the KV cache.
@@ -142,6 +156,7 @@ mod tests {
             KernelId::RMS_NORM,
             KernelId::ADD_RMS_NORM,
             KernelId::CAST_F16,
+            KernelId::QUANTIZE_I8,
             KernelId::MOE_COMBINE,
             KernelId::GLU,
             KernelId::SIGMOID_GATE,
@@ -155,7 +170,9 @@ mod tests {
             kernels.extend([KernelId::matvec(format), KernelId::matvec4(format), KernelId::matmul(format)]);
             kernels.extend(KernelId::embed(format));
             kernels.extend(format.is_whole().then(|| KernelId::matvec_packed_dot(format)));
+            kernels.extend(format.has_matvec8_i8().then(|| KernelId::matvec8_packed_dot(format)));
             kernels.extend(format.has_coopmat().then(|| KernelId::matmul_coopmat(format)));
+            kernels.extend(format.has_coopmat32().then(|| KernelId::matmul_coopmat32(format)));
             assert!(KernelId::matvec(format).name().ends_with(format.name()), "{}", format.name());
         }
         for cache in [CacheType::F16, CacheType::Q8] {

@@ -33,6 +33,8 @@ pub struct DeviceModel {
     block_tokens: usize,
     max_splits: usize,
     estimate: Estimate,
+    /// Rows of logits that the caller has given back.
+    spare_rows: Vec<Vec<f32>>,
 }
 
 impl std::fmt::Debug for DeviceModel {
@@ -95,7 +97,7 @@ impl DeviceModel {
         let coopmat = devices.iter().any(|device| Features::of(device.info(), &options).coopmat);
         let block_tokens = block_tokens(group_size.max().unwrap_or(1), coopmat);
         let max_splits = devices.iter().map(|device| max_splits(&model, device.info())).min().unwrap_or(1);
-        Ok(Self { file, model, limits, stages, block_tokens, max_splits, estimate })
+        Ok(Self { file, model, limits, stages, block_tokens, max_splits, estimate, spare_rows: Vec::new() })
     }
 
     /// Memory and layers of each device.
@@ -179,8 +181,8 @@ impl DeviceModel {
         let mut row_groups = batch.output_rows.chunks(max_rows);
         let first_rows = row_groups.next().unwrap_or(&[]);
         let (shape, inputs) = batch.inputs(self.kv_splits(chunks), first_rows, logits);
-        let Self { file, model, stages, .. } = self;
-        let mut outputs = OutputCollector::new(chunks, model);
+        let Self { file, model, stages, spare_rows, .. } = self;
+        let mut outputs = OutputCollector::new(chunks, model, spare_rows);
         let Some((last, others)) = stages.split_last_mut() else { return Err(Error::file("the model has no layers")) };
 
         // The residual stream from the previous stage. The first stage starts with embeddings.
@@ -254,5 +256,11 @@ impl Forward for DeviceModel {
             let lost = self.stages.iter().any(|stage| stage.device.loss().is_some());
             forward_error(&error, lost)
         })
+    }
+    fn recycle(&mut self, outputs: Vec<Output>) {
+        let rows = outputs.into_iter().flat_map(|output| output.rows);
+        let logits = rows.filter(|row| row.capacity() >= self.limits.vocabulary);
+        let room = MAX_OUTPUT_ROWS.saturating_sub(self.spare_rows.len());
+        self.spare_rows.extend(logits.take(room));
     }
 }

@@ -2,13 +2,14 @@
 
 use roci_hal::{BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
-use roci_kernels::params::LmLinear;
+use roci_kernels::params::{LmLinear, LmQuantizeI8};
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{Attention, DeltaNet, FeedForwardKind, Layer};
 
 use crate::delta_net::projected_columns;
 use crate::features::Features;
 use crate::pack::GROUP;
+use crate::recorder::PACKED_DOT_TOKENS;
 use crate::{Error, SMALL_BATCH};
 
 /// A buffer of rows of floats.
@@ -166,6 +167,9 @@ impl ScratchSizes {
     fn quantized(&self) -> u64 {
         if self.features.native_kernels {
             lm_cpu::activation_bytes(self.tokens.max(self.output_rows), self.columns) as u64
+        } else if self.features.packed_dot {
+            let groups = PACKED_DOT_TOKENS.min(self.tokens) * Self::stride(self.columns) / GROUP;
+            4 * groups as u64 * u64::from(LmQuantizeI8::GROUP_WORDS)
         } else {
             16
         }

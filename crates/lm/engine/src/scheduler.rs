@@ -200,6 +200,7 @@ impl Scheduler {
             Ok(outputs) => {
                 self.statistics.prompt_tokens += prompt as u64;
                 self.advance(&entries, &outputs);
+                self.forward.recycle(outputs);
             }
             Err(error) => self.fail_call(error),
         }

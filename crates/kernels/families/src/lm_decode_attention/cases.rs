@@ -1,5 +1,7 @@
 //! Test cases of `lm_decode_attention`.
 
+use roci_tolerance::Tolerance;
+
 use super::LmDecodeAttention;
 use crate::LmRopeKvStore;
 use crate::cases::lm::{APPROXIMATE, cache, in_turn, inputs, quarters, whole};
@@ -8,41 +10,62 @@ use crate::cases::{Case, Element, Random, case, untouched};
 /// One token of each of two sequences.
 pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     let bytes = kernel == "lm_decode_attention_q8";
-    let mut make = |(heads, kv_heads): (u32, u32), length: u32, positions: [u32; 2], window: u32, flags: u32| {
-        let params = LmDecodeAttention {
-            tokens: 2,
-            heads,
-            kv_heads,
-            key_length: length,
-            value_length: length,
-            pairs: length / 2 - length / 8,
-            flags,
-            stride: (heads + 2 * kv_heads) * length + 16,
-            y_stride: heads * length + 1,
-            page: 64,
-            splits: 1,
-            // Scores of integer inputs are large.
-            scale: 1e-4,
-            soft_cap: if window == 0 { 0.0 } else { 5.0 },
-            window,
-            epsilon: 1e-5,
-        };
+    let base = |(heads, kv_heads): (u32, u32), length: u32| LmDecodeAttention {
+        tokens: 2,
+        heads,
+        kv_heads,
+        key_length: length,
+        value_length: length,
+        pairs: length / 2 - length / 8,
+        stride: (heads + 2 * kv_heads) * length + 16,
+        y_stride: heads * length + 1,
+        page: 64,
+        splits: 1,
+        // Scores of integer inputs are large.
+        scale: 1e-4,
+        epsilon: 1e-5,
+        parts: 1,
+        ..LmDecodeAttention::default()
+    };
+    let mut make = |params: LmDecodeAttention, positions: [u32; 2]| {
+        let LmDecodeAttention { heads, kv_heads, key_length: length, window, flags, .. } = params;
         let lines = (8 * params.page * kv_heads) as usize;
-        let qkv = whole(random, 2 * params.stride);
+        let qkv = in_parts(whole(random, 2 * params.stride), &params, random);
         let (keys, values) = (cache(random, bytes, lines, length), cache(random, bytes, lines, length));
-        let y = untouched((2 * params.y_stride) as usize);
+        let packed = params.packed != 0;
+        let y = untouched((2 * params.y_stride) as usize / if packed { 2 } else { 1 });
         let inputs = inputs(&positions, 1, in_turn);
         let buffers = vec![inputs, vec![0; 4], quarters(256, params.pairs), qkv, keys, values, y];
-        let label =
-            format!("{heads} heads of {kv_heads}, {length} long, at {positions:?}, window {window}, flags {flags}");
-        case(params, buffers, Element::F32, APPROXIMATE, label)
+        let label = format!(
+            "{heads} heads of {kv_heads}, {length} long, at {positions:?}, window {window}, flags {flags}, {} parts{}",
+            params.parts,
+            if packed { ", packed" } else { "" },
+        );
+        let (element, tolerance) = if packed { (Element::F16, Tolerance::Half) } else { (Element::F32, APPROXIMATE) };
+        case(params, buffers, element, tolerance, label)
     };
+    let window = |window: u32, params: LmDecodeAttention| LmDecodeAttention { window, soft_cap: 5.0, ..params };
+    let interleaved = LmDecodeAttention { flags: LmRopeKvStore::INTERLEAVED, ..base((8, 1), 64) };
     vec![
-        make((4, 2), 32, [0, 3], 0, 0),
-        make((3, 1), 128, [127, 128], 0, 0),
-        make((3, 1), 128, [63, 64], 0, 0),
-        make((8, 1), 64, [200, 255], 100, LmRopeKvStore::INTERLEAVED),
-        make((2, 2), 96, [63, 130], 0, 0),
-        make((5, 1), 256, [7, 140], 6, 0),
+        make(base((4, 2), 32), [0, 3]),
+        make(base((3, 1), 128), [127, 128]),
+        make(base((3, 1), 128), [63, 64]),
+        make(window(100, interleaved), [200, 255]),
+        make(base((2, 2), 96), [63, 130]),
+        make(window(6, base((5, 1), 256)), [7, 140]),
+        make(LmDecodeAttention { parts: 3, ..base((4, 2), 64) }, [63, 70]),
+        make(LmDecodeAttention { packed: 1, y_stride: 4 * 64 + 2, ..base((4, 2), 64) }, [63, 64]),
     ]
+}
+
+/// Splits each row into parts that add up to it. All are integers, so the sums are exact.
+fn in_parts(rows: Vec<u32>, params: &LmDecodeAttention, random: &mut Random) -> Vec<u32> {
+    let mut all = Vec::new();
+    for row in rows.chunks_exact(params.stride as usize) {
+        let others: Vec<Vec<u32>> = (1..params.parts).map(|_| whole(random, params.stride)).collect();
+        let sum = |at: usize| others.iter().map(|other| f32::from_bits(other[at])).sum::<f32>();
+        all.extend(row.iter().enumerate().map(|(at, word)| (f32::from_bits(*word) - sum(at)).to_bits()));
+        all.extend(others.concat());
+    }
+    all
 }

@@ -6,7 +6,7 @@
 // share a KV head run concurrently, so their reads hit the caches. A team of invocations processes
 // one key at a time, eight elements per invocation, and eight keys per step. Values are loaded
 // together with the keys, and the next step's are prefetched. Key and value heads have the same
-// length.
+// length. Partial sums of the product before are added on the fly.
 
 struct Params {
     tokens: u32,
@@ -24,6 +24,8 @@ struct Params {
     soft_cap: f32,
     window: u32,
     epsilon: f32,
+    parts: u32,
+    packed: u32,
 }
 
 const NORMS = 1u;
@@ -97,8 +99,22 @@ fn load_values(first: u32, teams: u32, chunk: u32) -> KvTile {
     );
 }
 
+// An element of the row of a token: the sum of its parts.
+fn load_one(at: u32) -> f32 {
+    var sum = qkv[at];
+    for (var part = 1u; part < params.parts; part += 1u) {
+        sum += qkv[at + part * params.stride];
+    }
+    return sum;
+}
+
 fn load_four(at: u32) -> vec4<f32> {
-    return vec4<f32>(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
+    var sum = vec4<f32>(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
+    for (var part = 1u; part < params.parts; part += 1u) {
+        let next = at + part * params.stride;
+        sum += vec4<f32>(qkv[next], qkv[next + 1u], qkv[next + 2u], qkv[next + 3u]);
+    }
+    return sum;
 }
 
 // An invocation's part of a dot product. The new token's key comes from workgroup memory.
@@ -163,7 +179,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     let last = max(end, 1u) - 1u;
 
     // The first half of the workgroup loads the query, the second half the key.
-    let base = token * params.stride;
+    let base = token * params.parts * params.stride;
     let value_start = base + (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
     // Reading the stored key back would need a device-wide barrier.
     let new_value = Vec8(load_four(value_start + chunk * 8u), load_four(value_start + chunk * 8u + 4u));
@@ -175,7 +191,8 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     if (params.flags & NORMS) != 0u {
         var squares = 0.0;
         for (var c = half_lane; c < params.key_length; c += 64u) {
-            squares += qkv[source + c] * qkv[source + c];
+            let element = load_one(source + c);
+            squares += element * element;
         }
         totals[lane] = squares;
         workgroupBarrier();
@@ -193,7 +210,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
             i0 = pair;
             i1 = pair + params.pairs;
         }
-        var v = vec2<f32>(qkv[source + i0], qkv[source + i1]);
+        var v = vec2<f32>(load_one(source + i0), load_one(source + i1));
         if (params.flags & NORMS) != 0u {
             let weights_at = select(0u, params.key_length, is_key);
             v *= norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
@@ -286,6 +303,16 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         if params.splits == 1u {
             sum.low = sum.low / sum.total;
             sum.high = sum.high / sum.total;
+            if params.packed != 0u {
+                let low = clamp(sum.low, vec4<f32>(-65504.0), vec4<f32>(65504.0));
+                let high = clamp(sum.high, vec4<f32>(-65504.0), vec4<f32>(65504.0));
+                let to = at / 2u + lane * 4u;
+                y[to] = bitcast<f32>(pack2x16float(low.xy));
+                y[to + 1u] = bitcast<f32>(pack2x16float(low.zw));
+                y[to + 2u] = bitcast<f32>(pack2x16float(high.xy));
+                y[to + 3u] = bitcast<f32>(pack2x16float(high.zw));
+                return;
+            }
         } else {
             at = ((token * params.heads + group.y) * params.splits + group.z) * (params.value_length + 2u);
             if lane == 0u {

@@ -41,14 +41,13 @@ fn store_key_value(row: u32, value_start: u32, lane: u32) {
         let source = value_start + block * 32u;
         var max_abs = 0.0;
         for (var i = 0u; i < 32u; i += 1u) {
-            max_abs = max(max_abs, abs(qkv[source + i]));
+            max_abs = max(max_abs, abs(load_one(source + i)));
         }
         let start = row * (params.value_length / 4u + params.value_length / 32u);
         let scale = max_abs / 127.0;
         let inverse = select(0.0, 1.0 / scale, scale > 0.0);
         for (var i = 0u; i < 8u; i += 1u) {
-            let at = source + i * 4u;
-            let v = vec4<f32>(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
+            let v = load_four(source + i * 4u);
             values[start + block * 8u + i] = pack4xI8(vec4<i32>(round(v * inverse)));
         }
         values[start + params.value_length / 4u + block] = bitcast<u32>(scale);

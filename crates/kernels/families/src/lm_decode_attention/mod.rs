@@ -25,7 +25,7 @@ constants! {
         pub flags: u32,
         /// Row stride of `qkv` in floats. A row holds queries, then keys, then values.
         pub stride: u32,
-        /// Row stride of `y` in floats; used with one split.
+        /// Row stride of `y` in values; used with one split.
         pub y_stride: u32,
         /// Tokens per KV page.
         pub page: u32,
@@ -39,6 +39,10 @@ constants! {
         pub window: u32,
         /// Added to the mean square of a head.
         pub epsilon: f32,
+        /// Rows of `qkv` that are summed per token; consecutive.
+        pub parts: u32,
+        /// 1 writes `y` as f16, two values per word. Only with one split.
+        pub packed: u32,
     }
 }
 
@@ -55,7 +59,7 @@ impl LmDecodeAttention {
             value_length: heads.value_length,
             pairs: heads.pairs,
             flags: heads.flags,
-            stride: heads.stride,
+            stride: if heads.used == 0 { heads.stride } else { heads.part_stride },
             y_stride: attention.y_stride,
             page: heads.page,
             splits: attention.splits,
@@ -63,10 +67,12 @@ impl LmDecodeAttention {
             soft_cap: attention.soft_cap,
             window: attention.window,
             epsilon: heads.epsilon,
+            parts: heads.used.max(1),
+            packed: attention.packed,
         })
     }
 
-    /// The RoPE and KV-store kernel that this one includes.
+    /// The RoPE and KV-store kernel that this one includes, for rows without parts.
     pub fn heads(&self) -> LmRopeKvStore {
         LmRopeKvStore {
             tokens: self.tokens,
@@ -101,7 +107,7 @@ impl LmDecodeAttention {
             scale: self.scale,
             soft_cap: self.soft_cap,
             window: self.window,
-            packed: 0,
+            packed: self.packed,
         }
     }
 }

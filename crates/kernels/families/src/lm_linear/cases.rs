@@ -13,11 +13,29 @@ fn format_of(kernel: &str) -> Option<(WeightFormat, u32)> {
     Some((format, if kernel.starts_with("matvec4_") { 4 } else { 1 }))
 }
 
+/// Groups of activations as `lm_quantize_i8` writes them.
+fn quantized(random: &mut Random, groups: u32) -> Vec<u32> {
+    let mut all = Vec::new();
+    for scale in random.floats(groups as usize, 0.001, 0.01) {
+        let codes: Vec<u32> = (0..8).map(|_| random.word()).collect();
+        let sum = |words: &[u32]| -> i32 {
+            words.iter().flat_map(|word| word.to_le_bytes()).map(|byte| i32::from(byte.cast_signed())).sum()
+        };
+        let [low, high] = [&codes[..4], &codes[4..]].map(|half| scale * sum(half) as f32);
+        all.extend(&codes);
+        all.extend([scale.to_bits(), low.to_bits(), high.to_bits(), 0]);
+    }
+    all
+}
+
 pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     let kernel = kernel.strip_prefix("lm_").unwrap_or(kernel);
     let Some((format, together)) = format_of(kernel) else { return Vec::new() };
-    let matrix = kernel.starts_with("matmul_coopmat_");
+    let small = kernel.starts_with("matmul_coopmat32_");
+    let matrix = kernel.starts_with("matmul_coopmat_") || small;
+    let matrix_grid = |params: &LmLinear| if small { params.coopmat32_grid() } else { params.coopmat_grid() };
     let bytes = kernel.starts_with("matvec_i8_");
+    let eight = kernel.starts_with("matvec8_i8_");
     let vector = kernel.starts_with("matvec_") || bytes;
     let all = [
         (1, 32, 1, 0),
@@ -32,7 +50,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     let normed = |flags: u32| flags & LmLinear::NORM != 0;
     let mut cases = Vec::new();
     for (rows, columns, tokens, flags) in all.into_iter().filter(|all| !normed(all.3) || vector) {
-        let columns = if matrix { u32::next_multiple_of(columns, LmLinear::COOPMAT_STEP) } else { columns };
+        let columns = if matrix && !small { u32::next_multiple_of(columns, LmLinear::COOPMAT_STEP) } else { columns };
         let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
         let params = LmLinear {
             rows,
@@ -52,6 +70,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         // otherwise round a value to another byte.
         let x = match () {
             () if matrix => halves(&random.floats(count as usize, -1.0, 1.0)),
+            () if eight => quantized(random, tokens * columns / 32),
             () if bytes => scaled(whole(random, count), |group| 0.5f32.powi(7 + group % 5)),
             () => words(&random.floats(count as usize, -1.0, 1.0)),
         };
@@ -67,8 +86,9 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
             (params.vector_grid(1), vec![codes, scales, x, bias, vec![0; 4], norm, y])
         } else {
             let grid = match (matrix, together) {
-                (true, _) => params.coopmat_grid(),
+                (true, _) => matrix_grid(&params),
                 (false, 4) => params.vector_grid(4),
+                (false, _) if eight => params.vector8_grid(),
                 (false, _) => params.tile_grid(),
             };
             (grid, vec![codes, scales, x, bias, y])
@@ -78,22 +98,24 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         cases.push(Case { grid, ..case(params, buffers, Element::F32, tolerance, label) });
     }
     if matrix {
-        // Columns split into parts, each with its own output row.
-        let (rows, columns, tokens, parts) = (20, 320, 3, 3);
-        let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
-        let params = LmLinear {
-            rows,
-            columns,
-            tokens,
-            x_stride: columns,
-            y_stride: rows + 1,
-            sharing: parts,
-            ..LmLinear::default()
-        };
-        let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
-        let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * parts * params.y_stride) as usize)];
-        let grid = params.coopmat_grid();
-        cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, "columns in parts".to_owned()) });
+        // Columns split into parts, each with its own output row. A part may have no columns.
+        for (rows, columns, tokens, parts) in [(20, 320, 3, 3), (70, 192, 18, 3)] {
+            let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
+            let params = LmLinear {
+                rows,
+                columns,
+                tokens,
+                x_stride: columns,
+                y_stride: rows + 1,
+                sharing: parts,
+                ..LmLinear::default()
+            };
+            let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
+            let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * parts * params.y_stride) as usize)];
+            let grid = matrix_grid(&params);
+            let label = format!("{columns} columns in {parts} parts");
+            cases.push(Case { grid, ..case(params, buffers, Element::F32, Tolerance::Half, label) });
+        }
         // A whole tile takes a different code path than a partial one.
         let (rows, columns, tokens) = (140, 64, 130);
         let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
@@ -110,7 +132,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
         let y = untouched((tokens * params.y_stride) as usize + 2);
         let buffers = vec![codes, scales, x, vec![0; 4], y];
-        let grid = params.coopmat_grid();
+        let grid = matrix_grid(&params);
         cases.push(Case { grid, ..case(params, buffers, Element::F32, Tolerance::Half, "a whole tile".to_owned()) });
         // f16 results.
         let (rows, columns, tokens) = (24, 64, 5);
@@ -128,7 +150,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         };
         let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
         let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * params.y_stride) as usize + 1)];
-        let grid = params.coopmat_grid();
+        let grid = matrix_grid(&params);
         cases.push(Case { grid, ..case(params, buffers, Element::F16, Tolerance::Half, "packed".to_owned()) });
     }
     if vector {

@@ -84,6 +84,18 @@ impl WeightFormat {
         self == Self::F16 || self.is_whole()
     }
 
+    /// Whether a `lm_matmul_coopmat32_*` kernel exists for the format. F32 and BF16 have a greater
+    /// range than the f16 of matrix units.
+    pub fn has_coopmat32(self) -> bool {
+        !matches!(self, Self::F32 | Self::Bf16)
+    }
+
+    /// Whether codes are integers or stand for integers, which `lm_matvec8_i8_*` multiplies as
+    /// int8.
+    pub fn has_matvec8_i8(self) -> bool {
+        !self.is_float()
+    }
+
     /// Bytes of codes per group.
     pub fn code_bytes(self) -> usize {
         match self {

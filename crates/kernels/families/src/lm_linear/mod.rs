@@ -9,9 +9,12 @@ use crate::family::{constants, read, variants, write};
 use crate::{Family, LINEAR_WORKGROUP, Params};
 
 constants! {
-    /// `lm_matvec_*`, `lm_matvec_i8_*`, `lm_matmul_*`, `lm_matmul_coopmat_*`: `y[t, r] = sum over c
-    /// of weight[r, c] * x[t, c]`. `lm_matmul_coopmat_*` reads `x` as f16, two values per word.
-    /// `lm_matvec_i8_*` quantizes `x` to int8 with one scale per 32 columns.
+    /// `lm_matvec_*`, `lm_matmul_*`: `y[t, r] = sum over c of weight[r, c] * x[t, c]`.
+    ///
+    /// - `lm_matmul_coopmat_*` and `lm_matmul_coopmat32_*` read `x` as f16, two values per word.
+    /// - `lm_matvec_i8_*` quantizes `x` to int8 with one scale per 32 columns.
+    /// - `lm_matvec8_i8_*` reads `x` as [`LmQuantizeI8`](crate::LmQuantizeI8) writes it; `x_stride`
+    ///   is unused.
     ///
     /// With [`experts`](Self::experts) set, a "token" is a pair of a token and one of its experts:
     /// pair `p` reads row `p / sharing` of `x` and multiplies it by the matrix of expert
@@ -23,8 +26,8 @@ constants! {
         pub columns: u32,
         /// Rows of the batch.
         pub tokens: u32,
-        /// Row stride of `x` in floats, a multiple of 4. The padding between the model's columns
-        /// and `columns` is zero.
+        /// Row stride of `x` in values, a multiple of 4. The
+        /// padding between the model's columns and `columns` is zero.
         pub x_stride: u32,
         /// Row stride of `y` in floats.
         pub y_stride: u32,
@@ -35,9 +38,9 @@ constants! {
         pub flags: u32,
         /// Number of experts; 0 for a dense layer.
         pub experts: u32,
-        /// Pairs that share a row of `x`. For `lm_matmul_coopmat_*`, the number of column splits:
-        /// each split writes its own row, the rows of a token are consecutive, and flags are only
-        /// supported with one split.
+        /// Pairs that share a row of `x`. On matrix units, the number of column splits: each split
+        /// writes its own row, the rows of a token are consecutive, and flags are only supported
+        /// with one split.
         pub sharing: u32,
         /// With [`Self::NORM`], the columns of the mean square, without padding.
         pub model_columns: u32,
@@ -58,7 +61,7 @@ impl LmLinear {
     /// Mask of both gate flags.
     pub const GATE: u32 = 12;
     /// With [`Self::GATE`], `y` is f16, two values per word; `y_stride` and `y_offset` count words.
-    /// Only for `lm_matmul_coopmat_*`.
+    /// Only on matrix units.
     pub const PACKED: u32 = 32;
     /// Applies RMS norm to `x` first, with the weights `norm`. Only for `lm_matvec_*`.
     pub const NORM: u32 = 16;
@@ -69,14 +72,26 @@ impl LmLinear {
     const RESIDENT_GROUPS: u32 = 768;
     /// Rows per workgroup of `lm_matvec_*`.
     pub const VECTOR_ROWS: u32 = 8;
+    /// Tokens per workgroup of `lm_matvec8_i8_*`.
+    pub const VECTOR8_TOKENS: u32 = 8;
+    /// Rows per workgroup of `lm_matvec8_i8_*`.
+    pub const VECTOR8_ROWS: u32 = 16;
     /// Rows and tokens per tile of `lm_matmul_*`.
     pub const TILE: u32 = 64;
     /// Rows and tokens per tile of `lm_matmul_coopmat_*`.
     pub const COOPMAT_TILE: u32 = 128;
-    /// Maximum number of column splits.
+    /// Maximum number of column splits of `lm_matmul_coopmat_*`.
     pub const COOPMAT_PARTS: u32 = 5;
     /// `lm_matmul_coopmat_*` requires `columns` to be a multiple of this.
     pub const COOPMAT_STEP: u32 = 64;
+    /// Tokens per tile of `lm_matmul_coopmat32_*`.
+    pub const COOPMAT32_TOKENS: u32 = 32;
+    /// Rows per tile of `lm_matmul_coopmat32_*`.
+    pub const COOPMAT32_ROWS: u32 = 64;
+    /// Columns per step of `lm_matmul_coopmat32_*`; the last step may be partial.
+    pub const COOPMAT32_STEP: u32 = 128;
+    /// Maximum number of column splits of `lm_matmul_coopmat32_*`.
+    pub const COOPMAT32_PARTS: u32 = 8;
 
     /// Workgroup counts of `lm_matvec_*`; `tokens_per_group` is the number of tokens that the
     /// variant processes per workgroup.
@@ -101,6 +116,12 @@ impl LmLinear {
         tiles.div_ceil(tiles.div_ceil(most).max(1))
     }
 
+    /// Workgroup counts of `lm_matvec8_i8_*`. Workgroups that share rows are adjacent, so that
+    /// weights are read from memory once.
+    pub fn vector8_grid(&self) -> [u32; 3] {
+        [self.tokens.div_ceil(Self::VECTOR8_TOKENS), self.rows.div_ceil(Self::VECTOR8_ROWS), 1]
+    }
+
     /// Workgroup counts of `lm_matmul_*`.
     pub fn tile_grid(&self) -> [u32; 3] {
         [self.rows.div_ceil(Self::TILE), self.tokens.div_ceil(Self::TILE), 1]
@@ -112,18 +133,37 @@ impl LmLinear {
         [self.tokens.div_ceil(Self::COOPMAT_TILE), self.rows.div_ceil(Self::COOPMAT_TILE), self.sharing.max(1)]
     }
 
+    /// Workgroup counts of `lm_matmul_coopmat32_*`, in the order of [`Self::coopmat_grid`].
+    pub fn coopmat32_grid(&self) -> [u32; 3] {
+        [self.tokens.div_ceil(Self::COOPMAT32_TOKENS), self.rows.div_ceil(Self::COOPMAT32_ROWS), self.sharing.max(1)]
+    }
+
     /// The best number of column splits for `lm_matmul_coopmat_*`, at most `most`, on a GPU with
-    /// `units` compute units. A compute unit runs up to two workgroups. More splits fill the last
-    /// round better, but each split adds the cost of summing it.
+    /// `units` compute units.
     pub fn coopmat_column_splits(&self, units: u32, most: u32) -> u32 {
-        let [tokens, rows, _] = self.coopmat_grid();
-        let most = most.min(self.columns / (8 * Self::COOPMAT_STEP)).clamp(1, Self::COOPMAT_PARTS);
+        let most = most.min(self.columns / (8 * Self::COOPMAT_STEP)).min(Self::COOPMAT_PARTS);
+        self.best_column_splits(self.coopmat_grid(), units, most)
+    }
+
+    /// The best number of column splits for `lm_matmul_coopmat32_*`, at most `most`, on a GPU with
+    /// `units` compute units.
+    pub fn coopmat32_column_splits(&self, units: u32, most: u32) -> u32 {
+        let grid = self.coopmat32_grid();
+        // Tiles that fill the GPU several times leave little of it idle in the last round.
+        let most = if grid[0] * grid[1] > 4 * units { 1 } else { most };
+        let most = most.min(self.columns / (4 * Self::COOPMAT32_STEP)).min(Self::COOPMAT32_PARTS);
+        self.best_column_splits(grid, units, most)
+    }
+
+    /// A compute unit runs up to two workgroups. More splits fill the last round better, but each
+    /// split adds the cost of summing it.
+    fn best_column_splits(&self, [tokens, rows, _]: [u32; 3], units: u32, most: u32) -> u32 {
         let time = |parts: u32| {
             let rounds = f64::from((tokens * rows * parts).div_ceil((2 * units).max(1)));
             let sums = if parts == 1 { 0.0 } else { f64::from(160 * parts) / f64::from(self.columns.max(1)) };
             rounds / f64::from(parts) + sums
         };
-        (1..=most).min_by(|a, b| time(*a).total_cmp(&time(*b))).unwrap_or(1)
+        (1..=most.max(1)).min_by(|a, b| time(*a).total_cmp(&time(*b))).unwrap_or(1)
     }
 }
 
@@ -177,11 +217,28 @@ const MATRIX: Family = Family {
     aliases: concat!(
         include_str!("lm_coopmat_weights_quantized.wgsl"),
         include_str!("lm_weights.wgsl"),
-        include_str!("lm_linear_epilogue.wgsl")
+        include_str!("lm_linear_epilogue.wgsl"),
+        include_str!("lm_linear_epilogue_vec4.wgsl")
     ),
     bindings: BATCH_BINDINGS,
     matrix: true,
     ..PRODUCT
+};
+
+/// Products with a small batch on matrix units. A tile has few accumulators, which leaves registers
+/// to decode any format.
+const SMALL_MATRIX: Family = Family {
+    file: "lm_matmul_coopmat32.wgsl",
+    text: include_str!("lm_matmul_coopmat32.wgsl"),
+    entry: "lm_matmul_coopmat32",
+    aliases: concat!(
+        include_str!("lm_coopmat32_weights_quantized.wgsl"),
+        include_str!("lm_weights.wgsl"),
+        include_str!("lm_linear_epilogue.wgsl"),
+        include_str!("lm_linear_epilogue_vec4.wgsl")
+    ),
+    workgroup: [256, 1, 1],
+    ..MATRIX
 };
 
 pub(crate) const FAMILIES: &[Family] = &[
@@ -246,6 +303,24 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..PRODUCT
     },
     Family {
+        file: "lm_matvec8_i8.wgsl",
+        text: include_str!("lm_matvec8_i8.wgsl"),
+        entry: "lm_matvec8_i8",
+        bindings: BATCH_BINDINGS,
+        variants: variants! {
+            "lm_matvec8_i8_q4": FORMAT = 3;
+            "lm_matvec8_i8_q4_affine": FORMAT = 4;
+            "lm_matvec8_i8_q4_affine16": FORMAT = 5;
+            "lm_matvec8_i8_q4_nl": FORMAT = 6;
+            "lm_matvec8_i8_q4_e2m1": FORMAT = 7;
+            "lm_matvec8_i8_q8": FORMAT = 8;
+            "lm_matvec8_i8_q8_affine16": FORMAT = 9;
+            "lm_matvec8_i8_q4_superblock": FORMAT = 10;
+            "lm_matvec8_i8_q8_affine": FORMAT = 11;
+        },
+        ..PRODUCT
+    },
+    Family {
         file: "lm_matmul.wgsl",
         text: include_str!("lm_matmul.wgsl"),
         entry: "lm_matmul",
@@ -271,7 +346,8 @@ pub(crate) const FAMILIES: &[Family] = &[
         aliases: concat!(
             include_str!("lm_coopmat_weights_f16.wgsl"),
             include_str!("lm_weights.wgsl"),
-            include_str!("lm_linear_epilogue.wgsl")
+            include_str!("lm_linear_epilogue.wgsl"),
+            include_str!("lm_linear_epilogue_vec4.wgsl")
         ),
         variants: variants! {
             "lm_matmul_coopmat_f16": FORMAT = 1;
@@ -289,5 +365,31 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_matmul_coopmat_q8_affine": FORMAT = 11;
         },
         ..MATRIX
+    },
+    Family {
+        aliases: concat!(
+            include_str!("lm_coopmat32_weights_f16.wgsl"),
+            include_str!("lm_weights.wgsl"),
+            include_str!("lm_linear_epilogue.wgsl"),
+            include_str!("lm_linear_epilogue_vec4.wgsl")
+        ),
+        variants: variants! {
+            "lm_matmul_coopmat32_f16": FORMAT = 1;
+        },
+        ..SMALL_MATRIX
+    },
+    Family {
+        variants: variants! {
+            "lm_matmul_coopmat32_q4": FORMAT = 3;
+            "lm_matmul_coopmat32_q4_affine": FORMAT = 4;
+            "lm_matmul_coopmat32_q4_affine16": FORMAT = 5;
+            "lm_matmul_coopmat32_q4_nl": FORMAT = 6;
+            "lm_matmul_coopmat32_q4_e2m1": FORMAT = 7;
+            "lm_matmul_coopmat32_q8": FORMAT = 8;
+            "lm_matmul_coopmat32_q8_affine16": FORMAT = 9;
+            "lm_matmul_coopmat32_q4_superblock": FORMAT = 10;
+            "lm_matmul_coopmat32_q8_affine": FORMAT = 11;
+        },
+        ..SMALL_MATRIX
     },
 ];

@@ -223,9 +223,14 @@ impl Reference for CombineSplits {
             let max = parts().map(|part| part[length]).fold(f32::NEG_INFINITY, f32::max);
             let total: f32 = parts().map(|part| (part[length] - max).exp() * part[length + 1]).sum();
             let (token, head) = (unit / p.heads as usize, unit % p.heads as usize);
-            for d in 0..length {
-                let sum: f32 = parts().map(|part| (part[length] - max).exp() * part[d]).sum();
-                outputs[0].set(token * p.y_stride as usize + head * length + d, sum / total);
+            let value = |d: usize| parts().map(|part| (part[length] - max).exp() * part[d]).sum::<f32>() / total;
+            let to = token * p.y_stride as usize + head * length;
+            if p.packed != 0 {
+                (0..length).step_by(2).for_each(|d| {
+                    outputs[0].set_word((to + d) / 2, pack_f16([value(d), value(d + 1)]));
+                });
+            } else {
+                (0..length).for_each(|d| outputs[0].set(to + d, value(d)));
             }
         }
     }

@@ -36,7 +36,14 @@ impl<const BYTES: bool> Reference for DecodeAttention<BYTES> {
 
     fn compute(level: Level, p: &LmDecodeAttention, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], _: Range<usize>) {
         let all = |work_size: Result<WorkSize, String>| 0..work_size.map_or(0, |work_size| work_size.units as usize);
-        let qkv: Vec<AtomicU32> = inputs[3].iter().copied().map(AtomicU32::new).collect();
+        let (parts, stride) = (p.parts.max(1) as usize, p.stride as usize);
+        // The sums of the parts of each row.
+        let element = |token: usize, at: usize| -> f32 {
+            let rows = token * parts..(token + 1) * parts;
+            rows.map(|row| inputs[3].get(row * stride + at).map_or(0.0, |word| f32::from_bits(*word))).sum()
+        };
+        let row = |token: usize| (0..stride).map(move |at| element(token, at).to_bits());
+        let qkv: Vec<AtomicU32> = (0..p.tokens as usize).flat_map(row).map(AtomicU32::new).collect();
         let heads = p.heads();
         let targets = [AtomicWords(&qkv), outputs[0], outputs[1]];
         let sources = [inputs[0], inputs[1], inputs[2], &[]];

@@ -1,5 +1,5 @@
-//! `lm_matvec_*`, `lm_matvec_i8_*`, `lm_matvec4_*`, `lm_matmul_*`, `lm_matmul_coopmat_*`: products
-//! with weights in a [`WeightFormat`].
+//! `lm_matvec_*`, `lm_matvec_i8_*`, `lm_matvec4_*`, `lm_matvec8_i8_*`, `lm_matmul_*`,
+//! `lm_matmul_coopmat_*`, `lm_matmul_coopmat32_*`: products with weights in a [`WeightFormat`].
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::ReferenceKernel;
 use super::rows::pack_f16;
 use super::{AtomicWords, Reference, WorkSize, floats, word};
 use crate::KernelFactory;
-use roci_families::{LmLinear as Params, WeightFormat};
+use roci_families::{LmLinear as Params, LmQuantizeI8, WeightFormat};
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
 
@@ -46,6 +46,15 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_matvec4_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
     ("lm_matvec4_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL>>::new(level))),
     ("lm_matvec4_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL>>::new(level))),
+    ("lm_matvec8_i8_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATVEC8_I8>>::new(level))),
     ("lm_matmul_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATMUL>>::new(level))),
     ("lm_matmul_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL>>::new(level))),
     ("lm_matmul_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATMUL>>::new(level))),
@@ -66,6 +75,18 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_matmul_coopmat_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat32_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4_superblock", |level| {
+        Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT32>>::new(level))
+    }),
+    ("lm_matmul_coopmat32_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL_COOPMAT32>>::new(level))),
 ];
 
 /// `FORMAT` is a [`WeightFormat`]; `FORM` is one of the constants below.
@@ -79,11 +100,16 @@ pub(crate) const MATMUL: u32 = 1;
 pub(crate) const MATMUL_COOPMAT: u32 = 2;
 /// Like [`MATVEC`], with `x` quantized to bytes.
 pub(crate) const MATVEC_I8: u32 = 3;
+/// Like [`MATMUL_COOPMAT`], with columns split in larger steps.
+pub(crate) const MATMUL_COOPMAT32: u32 = 4;
+/// Like [`MATMUL`], with `x` quantized by `lm_quantize_i8`.
+pub(crate) const MATVEC8_I8: u32 = 5;
 
 /// Columns of a group.
 pub(super) const GROUP: usize = 32;
 /// Granularity of split columns, for matrix units.
 const STEP: usize = Params::COOPMAT_STEP as usize;
+const STEP32: usize = Params::COOPMAT32_STEP as usize;
 /// Rows of a unit of work.
 const ROWS: usize = 16;
 
@@ -158,14 +184,15 @@ impl Task for LinearTask<'_> {
                     let expert = word(self.experts, token).min(p.experts as usize - 1);
                     self.decode(expert * rows + first, step, &mut weights);
                 }
-                if self.form == MATMUL_COOPMAT {
+                if self.has_f16_x() {
                     let from = token * p.x_stride as usize;
                     let words = self.inputs[2].get(from / 2..(from + columns) / 2).unwrap_or(&[]);
                     let halves: &[f16] = bytemuck::cast_slice(words);
                     normed.clear();
                     normed.extend(halves.iter().map(|half| half.to_f32()));
                     let parts = p.sharing.max(1) as usize;
-                    let each = (columns / STEP).div_ceil(parts) * STEP;
+                    let step = if self.form == MATMUL_COOPMAT32 { STEP32 } else { STEP };
+                    let each = columns.div_ceil(step).div_ceil(parts) * step;
                     for part in 0..parts {
                         let own = (part * each).min(columns)..((part + 1) * each).min(columns);
                         let mut sums = [0.0; 2];
@@ -176,8 +203,13 @@ impl Task for LinearTask<'_> {
                     }
                     continue;
                 }
-                let from = token / p.sharing.max(1) as usize * p.x_stride as usize;
-                let factor = self.normed(floats(self.inputs[2], from, columns), &mut normed);
+                let factor = if self.form == MATVEC8_I8 {
+                    self.dequantize_x(token, &mut normed);
+                    1.0
+                } else {
+                    let from = token / p.sharing.max(1) as usize * p.x_stride as usize;
+                    self.normed(floats(self.inputs[2], from, columns), &mut normed)
+                };
                 let mut sums = [0.0; 2];
                 for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
                     *sum = dot(weights, &normed) * factor;
@@ -213,18 +245,37 @@ impl LinearTask<'_> {
         factor
     }
 
+    /// Writes a quantized row of `x` to `to`.
+    #[inline(always)]
+    fn dequantize_x(&self, token: usize, to: &mut Vec<f32>) {
+        let row_words = self.p.columns as usize / GROUP * LmQuantizeI8::GROUP_WORDS as usize;
+        let words = self.inputs[2].get(token * row_words..(token + 1) * row_words).unwrap_or(&[]);
+        to.clear();
+        for group in words.chunks_exact(LmQuantizeI8::GROUP_WORDS as usize) {
+            let scale = f32::from_bits(group[8]);
+            let codes = group[..8].iter().flat_map(|word| word.to_le_bytes());
+            to.extend(codes.map(|code| scale * f32::from(code.cast_signed())));
+        }
+    }
+
     #[inline(always)]
     fn decode(&self, row: usize, rows: usize, weights: &mut [f32]) {
         let columns = self.p.columns as usize;
         for (row, weights) in (row..row + rows).zip(weights.chunks_exact_mut(columns)) {
             for (group, weights) in weights.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
                 decode(self.format, self.inputs[0], self.inputs[1], row * (columns / GROUP) + group, weights);
-                if self.form == MATMUL_COOPMAT {
+                if self.has_f16_x() {
                     // Matrix units take f16 weights.
                     weights.iter_mut().for_each(|weight| *weight = f16::from_f32(*weight).to_f32());
                 }
             }
         }
+    }
+
+    /// Whether it stands for matrix units, which read `x` as f16.
+    #[inline(always)]
+    fn has_f16_x(&self) -> bool {
+        self.form == MATMUL_COOPMAT || self.form == MATMUL_COOPMAT32
     }
 
     #[inline(always)]

@@ -1,5 +1,5 @@
 //! `lm_rms_norm`, `lm_gated_rms_norm`, `lm_l2_norm`, `lm_glu`, `lm_sigmoid_gate`, `lm_moe_top_k`,
-//! `lm_moe_combine`, `lm_add_rms_norm`: one row at a time. Also `lm_cast_f16`.
+//! `lm_moe_combine`, `lm_add_rms_norm`: one row at a time. Also `lm_cast_f16` and `lm_quantize_i8`.
 
 use std::ops::Range;
 
@@ -9,7 +9,8 @@ use super::ReferenceKernel;
 use super::{AtomicWords, Reference, WorkSize, floats, word};
 use crate::KernelFactory;
 use roci_families::{
-    LmAddRmsNorm, LmCastF16, LmGatedRmsNorm, LmGlu, LmL2Norm, LmMoeCombine, LmMoeTopK, LmRmsNorm, LmSigmoidGate,
+    LmAddRmsNorm, LmCastF16, LmGatedRmsNorm, LmGlu, LmL2Norm, LmMoeCombine, LmMoeTopK, LmQuantizeI8, LmRmsNorm,
+    LmSigmoidGate,
 };
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 /// The kernels of this file, by name.
 pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_cast_f16", |level| Arc::new(ReferenceKernel::<CastF16>::new(level))),
+    ("lm_quantize_i8", |level| Arc::new(ReferenceKernel::<QuantizeI8>::new(level))),
     ("lm_add_rms_norm", |level| Arc::new(ReferenceKernel::<AddRmsNorm>::new(level))),
     ("lm_rms_norm", |level| Arc::new(ReferenceKernel::<RmsNorm>::new(level))),
     ("lm_gated_rms_norm", |level| Arc::new(ReferenceKernel::<GatedRmsNorm>::new(level))),
@@ -43,6 +45,8 @@ pub(crate) struct MoeTopK;
 pub(crate) struct MoeCombine;
 /// Converts f32 to f16.
 pub(crate) struct CastF16;
+/// Quantizes rows to int8.
+pub(crate) struct QuantizeI8;
 /// Adds partial sums, then normalizes to f16.
 pub(crate) struct AddRmsNorm;
 
@@ -59,6 +63,40 @@ impl Reference for CastF16 {
         let pairs = floats(inputs[0], 2 * units.start, 2 * units.len());
         for (at, pair) in units.zip(pairs.as_chunks::<2>().0) {
             outputs[0].set_word(at, pack_f16(*pair));
+        }
+    }
+}
+
+impl Reference for QuantizeI8 {
+    type Params = LmQuantizeI8;
+    const INPUTS: usize = 1;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmQuantizeI8) -> Result<WorkSize, String> {
+        if !p.columns.is_multiple_of(32) || !p.x_stride.is_multiple_of(4) {
+            return Err(format!("{} columns with a stride of {} are not whole groups", p.columns, p.x_stride));
+        }
+        Ok(WorkSize { units: p.tokens.into(), cost: 6 * u64::from(p.columns) })
+    }
+
+    fn compute(_: Level, p: &LmQuantizeI8, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let columns = p.columns as usize;
+        for token in units {
+            let row = floats(inputs[0], token * p.x_stride as usize, columns);
+            for (group, values) in row.as_chunks::<32>().0.iter().enumerate() {
+                let to = (token * (columns / 32) + group) * LmQuantizeI8::GROUP_WORDS as usize;
+                let top = values.iter().fold(0f32, |top, value| top.max(value.abs()));
+                let (scale, inverse) = (top / 127.0, if top > 0.0 { 127.0 / top } else { 0.0 });
+                let codes = values.map(|value| (value * inverse).round_ties_even() as i8);
+                for (at, four) in codes.as_chunks::<4>().0.iter().enumerate() {
+                    outputs[0].set_word(to + at, u32::from_le_bytes(four.map(i8::cast_unsigned)));
+                }
+                let sum = |half: &[i8]| scale * half.iter().map(|code| i32::from(*code)).sum::<i32>() as f32;
+                outputs[0].set(to + 8, scale);
+                outputs[0].set(to + 9, sum(&codes[..16]));
+                outputs[0].set(to + 10, sum(&codes[16..]));
+                outputs[0].set_word(to + 11, 0);
+            }
         }
     }
 }

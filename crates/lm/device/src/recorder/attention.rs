@@ -28,12 +28,12 @@ impl<'a> StepRecorder<'a> {
             splits: if self.is_large_batch() || native_kernels { 1 } else { shape.kv_splits as u32 },
             ..block.attention
         };
-        let decode =
-            LmDecodeAttention::of(&heads, &attention).filter(|_| shape.one_token_per_sequence && !native_kernels);
+        let fused =
+            LmDecodeAttention::of(&heads, &attention).is_some() && shape.one_token_per_sequence && !native_kernels;
 
         // The kernel after a single product adds up its partial sums, except those of output gates.
         let one_shard = matches!(&block.qkv[..], [linear] if linear.matrix.shards.len() == 1);
-        let caller_adds = one_shard && decode.is_none() && block.output_gate.is_none();
+        let caller_adds = one_shard && block.output_gate.is_none();
         let reduction = if caller_adds { Reduction::Caller } else { Reduction::Product };
         let mut partials = None;
         for linear in &block.qkv {
@@ -47,23 +47,27 @@ impl<'a> StepRecorder<'a> {
         self.barrier();
 
         let flash = match self.cache {
-            CacheType::F16 if decode.is_none() && self.features.coopmat && self.is_large_batch() => {
+            CacheType::F16 if !fused && self.features.coopmat && self.is_large_batch() => {
                 KernelId::flash_attention(&attention)
             }
             _ => None,
         };
-        // The flash kernel can write 16-bit floats, which the next product on matrix units reads.
-        let f16_output = flash.is_some()
+        // The flash kernel and the fused one can write 16-bit floats, which the next product on
+        // matrix units reads.
+        let f16_output = (flash.is_some() || fused)
             && block.output_gate.is_none()
             && block.output.matrix.columns == block.output.matrix.model_columns
             && self.runs_on_coopmat(&block.output.matrix, tokens);
-        let attention = LmAttention { packed: u32::from(f16_output), ..attention };
+        let packed = u32::from(f16_output);
 
         let target = if attention.splits > 1 { &scratch.attention_splits } else { &scratch.attended.range };
         let norms = block.head_norms.as_ref().unwrap_or(&scratch.unused);
         let (qkv, keys, values) = (&scratch.qkv.range, &block.keys, &block.values);
-        if let Some(decode) = decode {
-            let bindings = [&scratch.inputs, norms, &block.rotations, qkv, keys, values, target];
+        // Splits are combined in f32.
+        let attention = LmAttention { packed: if attention.splits > 1 { 0 } else { packed }, ..attention };
+        if let Some(decode) = LmDecodeAttention::of(&heads, &attention).filter(|_| fused) {
+            let rows = if partials.is_some() { &scratch.partial_sums.range } else { qkv };
+            let bindings = [&scratch.inputs, norms, &block.rotations, rows, keys, values, target];
             self.dispatch(KernelId::decode_attention(self.cache), decode.grid(), &bindings, &decode)?;
         } else {
             let partial_sums = &scratch.partial_sums.range;
@@ -85,6 +89,7 @@ impl<'a> StepRecorder<'a> {
                 value_length: attention.value_length,
                 splits: attention.splits,
                 y_stride: scratch.attended.stride as u32,
+                packed,
             };
             let bindings = [&scratch.attention_splits, &scratch.attended.range];
             self.dispatch(KernelId::COMBINE_SPLITS, combine.grid(), &bindings, &combine)?;

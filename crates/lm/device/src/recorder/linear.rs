@@ -3,7 +3,7 @@
 use roci_gguf::Type;
 use roci_hal::BufferRange;
 use roci_kernels::params::{
-    LmAddRmsNorm, LmCastF16, LmLinear, LmMatmulPacked, LmMoeCombine, LmQuantize, Params, WeightFormat,
+    LmAddRmsNorm, LmCastF16, LmLinear, LmMatmulPacked, LmMoeCombine, LmQuantize, LmQuantizeI8, Params, WeightFormat,
 };
 
 use super::StepRecorder;
@@ -17,6 +17,23 @@ use crate::{Error, SMALL_BATCH};
 
 /// Tokens that share one read of the weights in [`KernelId::matvec4`].
 const MATVEC4_TOKENS: usize = 4;
+
+/// Maximum number of tokens of [`KernelId::matvec8_packed_dot`]. From there on the dot products take
+/// longer than tiles in f32 on some GPUs.
+pub(crate) const PACKED_DOT_TOKENS: usize = 32;
+
+/// Maximum number of tokens of products in the small tiles of [`KernelId::matmul_coopmat32`], for
+/// formats that have larger tiles too. Those take as long for one token as for 128.
+const COOPMAT32_TOKENS: usize = 96;
+
+/// Tile of a product on matrix units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CoopmatTile {
+    /// [`KernelId::matmul_coopmat32`].
+    Small,
+    /// [`KernelId::matmul_coopmat`].
+    Large,
+}
 
 /// Input of a matrix product.
 #[derive(Clone, Copy)]
@@ -164,8 +181,12 @@ impl<'a> StepRecorder<'a> {
             let norm = input.norm.map_or(unused, |norm| &norm.weight);
             let (kernel, grid) = self.single_token_kernel(format, constants);
             self.dispatch(kernel, grid, &[codes, scales, x, bias, unused, norm, &y.range], constants)?;
-        } else if self.has_coopmat(format, constants.columns as usize, tokens) {
-            return self.coopmat(planes, input, bias, y, constants, reduction);
+        } else if let Some(tile) = self.coopmat_tile(format, constants.columns as usize, tokens) {
+            return self.coopmat(tile, planes, input, bias, y, constants, reduction);
+        } else if self.features.packed_dot && tokens <= PACKED_DOT_TOKENS && format.has_matvec8_i8() {
+            let x = self.quantize_i8(input.rows, constants)?;
+            let kernel = KernelId::matvec8_packed_dot(format);
+            self.dispatch(kernel, constants.vector8_grid(), &[codes, scales, x, bias, &y.range], constants)?;
         } else if tokens > SMALL_BATCH {
             let kernel = KernelId::matmul(format);
             self.dispatch(kernel, constants.tile_grid(), &[codes, scales, x, bias, &y.range], constants)?;
@@ -186,16 +207,22 @@ impl<'a> StepRecorder<'a> {
         (kernel, if format.is_float() { constants.plain_grid() } else { constants.vector_grid(1) })
     }
 
-    /// Whether a product with this number of tokens runs on matrix units.
-    fn has_coopmat(&self, format: WeightFormat, columns: usize, tokens: usize) -> bool {
-        let whole_tiles = columns.is_multiple_of(LmLinear::COOPMAT_STEP as usize);
-        self.features.coopmat && tokens > MATVEC4_TOKENS && whole_tiles && format.has_coopmat()
+    /// The tile of a product on matrix units; `None` if it does not run there.
+    fn coopmat_tile(&self, format: WeightFormat, columns: usize, tokens: usize) -> Option<CoopmatTile> {
+        if !self.features.coopmat || tokens < 2 {
+            return None;
+        }
+        let has_large = columns.is_multiple_of(LmLinear::COOPMAT_STEP as usize) && format.has_coopmat();
+        if has_large && tokens > COOPMAT32_TOKENS {
+            return Some(CoopmatTile::Large);
+        }
+        format.has_coopmat32().then_some(CoopmatTile::Small)
     }
 
     /// Whether all shards of a matrix run on matrix units.
     pub(super) fn runs_on_coopmat(&self, matrix: &DeviceMatrix, tokens: usize) -> bool {
         matrix.shards.iter().all(|shard| match &shard.storage {
-            Storage::Planar { format, .. } => self.has_coopmat(*format, matrix.columns, tokens),
+            Storage::Planar { format, .. } => self.coopmat_tile(*format, matrix.columns, tokens).is_some(),
             Storage::Packed { .. } | Storage::InPlace { .. } => false,
         })
     }
@@ -209,8 +236,10 @@ impl<'a> StepRecorder<'a> {
 
     /// A product on matrix units. Where its tiles leave much of the device idle, columns are split
     /// too, and partial sums are added up.
+    #[expect(clippy::too_many_arguments, reason = "all of them describe one product")]
     fn coopmat(
         &mut self,
+        tile: CoopmatTile,
         planes: Planes<'_>,
         input: &LinearInput<'_>,
         bias: &BufferRange,
@@ -220,21 +249,34 @@ impl<'a> StepRecorder<'a> {
     ) -> Result<Option<PartialSums>, Error> {
         let Planes { codes, scales, format } = planes;
         let scratch = self.scratch;
-        let kernel = KernelId::matmul_coopmat(format);
+        let kernel = match tile {
+            CoopmatTile::Small => KernelId::matmul_coopmat32(format),
+            CoopmatTile::Large => KernelId::matmul_coopmat(format),
+        };
+        let grid = |constants: &LmLinear| match tile {
+            CoopmatTile::Small => constants.coopmat32_grid(),
+            CoopmatTile::Large => constants.coopmat_grid(),
+        };
         let x = if input.f16 { &input.rows.range } else { self.cast_f16(input.rows, constants.tokens as usize)? };
         let stride = (constants.rows as usize).next_multiple_of(GROUP);
         let count = match constants.flags & !LmLinear::ADD {
-            0 if constants.y_offset == 0 => constants
-                .coopmat_column_splits(self.features.compute_units, (scratch.partial_sums.stride / stride) as u32),
+            0 if constants.y_offset == 0 => {
+                let units = self.features.compute_units;
+                let most = self.max_column_splits(constants.tokens as usize, stride) as u32;
+                match tile {
+                    CoopmatTile::Small => constants.coopmat32_column_splits(units, most),
+                    CoopmatTile::Large => constants.coopmat_column_splits(units, most),
+                }
+            }
             _ => 1,
         };
         if count == 1 {
-            self.dispatch(kernel, constants.coopmat_grid(), &[codes, scales, x, bias, &y.range], constants)?;
+            self.dispatch(kernel, grid(constants), &[codes, scales, x, bias, &y.range], constants)?;
             return Ok(None);
         }
         let split = LmLinear { flags: 0, sharing: count, y_stride: stride as u32, ..*constants };
         let bindings = [codes, scales, x, bias, &scratch.partial_sums.range];
-        self.dispatch(kernel, split.coopmat_grid(), &bindings, &split)?;
+        self.dispatch(kernel, grid(&split), &bindings, &split)?;
         let partials = PartialSums { count, stride: stride as u32 };
         let adds = constants.flags & LmLinear::ADD != 0;
         if reduction == Reduction::Caller {
@@ -248,6 +290,13 @@ impl<'a> StepRecorder<'a> {
         self.barrier();
         self.add_up(partials, (constants.tokens, constants.rows), y, adds)?;
         Ok(None)
+    }
+
+    /// How many partial sums of `stride` floats the scratch memory has room for, for each of
+    /// `tokens`. Small batches have more than full ones.
+    fn max_column_splits(&self, tokens: usize, stride: usize) -> usize {
+        let (sums, ones) = (self.scratch.partial_sums.range.length(), self.scratch.ones.length());
+        (sums as usize / 4 / (tokens * stride)).min(ones as usize / 4 / tokens)
     }
 
     /// Adds the deferred partial sums to the residual stream.
@@ -308,6 +357,19 @@ impl<'a> StepRecorder<'a> {
             self.state.input_converted();
         }
         Ok(f16)
+    }
+
+    /// The rows as 8-bit integers, converted unless an earlier product has done so.
+    fn quantize_i8(&mut self, x: &RowBuffer, product: &LmLinear) -> Result<&'a BufferRange, Error> {
+        let quantized = &self.scratch.quantized;
+        if self.state.needs_conversion() {
+            let LmLinear { tokens, columns, .. } = *product;
+            let constants = LmQuantizeI8 { tokens, columns, x_stride: x.stride as u32 };
+            self.dispatch(KernelId::QUANTIZE_I8, constants.grid(), &[&x.range, quantized], &constants)?;
+            self.barrier();
+            self.state.input_converted();
+        }
+        Ok(quantized)
     }
 
     /// A product with weights in the CPU's layout, packed or in place in the file.

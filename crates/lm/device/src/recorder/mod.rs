@@ -15,6 +15,7 @@ use roci_kernels::params::{LmEmbed, LmLinear, LmRmsNorm, Params};
 
 pub(crate) use self::attention::block_tokens;
 use self::linear::LinearInput;
+pub(crate) use self::linear::PACKED_DOT_TOKENS;
 use self::state::StepState;
 use crate::features::Features;
 use crate::kernel_cache::KernelCache;

@@ -4,6 +4,7 @@
 //! Tokens are evaluated as an engine does: a prompt in chunks, then decode steps, batched with a
 //! second sequence whose KV pages are interleaved with those of the first.
 
+mod batches;
 mod binding_limits;
 mod devices;
 mod embeddings;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
         Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
         Err(reason) => devices::missing(name, &reason),
     }));
+    trials.extend(batches::trials());
     trials.extend(preload::trials());
     trials.extend(embeddings::trials());
     trials.extend(hybrid::trials());
@@ -90,7 +92,9 @@ fn computed() -> impl Iterator<Item = Case> {
 pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_token: bool) -> NormTolerance {
     let native = roci_kernels::runs_native_kernels(device.info());
     let gpu = device.info().physical.iter().all(|one| one.kind.is_gpu());
-    let rounds = gpu && device.info().capabilities().integer_dot && (single_token || case.recipe.experts.is_some());
+    let capabilities = device.info().capabilities();
+    let on_vectors = single_token || !capabilities.matrix || case.recipe.experts.is_some();
+    let rounds = gpu && capabilities.integer_dot && on_vectors;
     match case.recipe.kind {
         _ if cache == CacheType::Q8 => NormTolerance::Cache8,
         // Keys and values are always rounded to 16 bits.
@@ -100,7 +104,7 @@ pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_t
         Type::F32 | Type::F16 | Type::BF16 if case.recipe.layers > 32 => NormTolerance::HalfProducts,
         Type::F32 | Type::F16 | Type::BF16 => NormTolerance::Half,
         // The CPU quantizes activations to 8 bits, as llama.cpp does; GPUs do so for single tokens
-        // and for experts.
+        // and for experts, and without matrix units for small batches.
         _ if native || rounds => NormTolerance::Activations8,
         // Scales and offsets of 2-bit blocks are rounded to 16 bits.
         Type::Q2_K => NormTolerance::Bfloat,

@@ -1,0 +1,83 @@
+// Quantized weights that are dequantized to f16, for `lm_matmul_coopmat32.wgsl`; appended to its
+// source.
+
+alias Codes = vec4<u32>;
+
+// 32 weights per invocation: a group, or half groups of rows 32 apart, with the words of their
+// scales. Decoding them waits for the loads, so it is left to `store_w`.
+struct WElements {
+    a: vec4<u32>,
+    b: vec4<u32>,
+    scales: vec4<u32>,
+}
+
+// Rows and columns past the end are clamped: results of such rows are dropped, and x is zero in
+// such columns.
+fn group_index(row: u32, group: u32) -> u32 {
+    let groups = params.columns / 32u;
+    return min(row, params.rows - 1u) * groups + min(group, groups - 1u);
+}
+
+fn load_w(first: u32, step: u32, lane: u32) -> WElements {
+    var elements: WElements;
+    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+        let group0 = group_index(first + lane / 8u, step * 4u + lane % 8u / 2u);
+        let group1 = group_index(first + 32u + lane / 8u, step * 4u + lane % 8u / 2u);
+        elements.a = codes[group0 * 2u + lane % 2u];
+        elements.b = codes[group1 * 2u + lane % 2u];
+        elements.scales = vec4<u32>(scale_words(group0), scale_words(group1));
+    } else {
+        let at = group_index(first + lane / 4u, step * 4u + lane % 4u);
+        elements.a = codes[at];
+        elements.scales = vec4<u32>(scale_words(at), 0u, 0u);
+    }
+    return elements;
+}
+
+// Two bytes, in the low bits of the halves of a word, plus 1024: with a byte in its mantissa,
+// 0x6400 is that as f16. This is faster than a conversion of integers.
+fn bytes_plus_1024(bytes: u32) -> vec2<f32> {
+    return unpack2x16float((bytes & 0x00ff00ffu) | 0x64006400u);
+}
+
+// Four weights in the order 0, 2, 1, 3.
+fn dequantize(chunk: u32, word: u32, s: vec2<f32>) -> vec4<f16> {
+    if FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
+        return vec4<f16>(decode_codes(chunk, word, word, vec2<u32>()) * s.x).xzyw;
+    }
+    var bytes = (word >> (chunk / 4u * 4u)) & 0x0f0f0f0fu;
+    var added = 1024.0;
+    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+        // Signed bytes become unsigned by flipping the sign bit, which adds 128.
+        bytes = word ^ 0x80808080u;
+        added = 1152.0;
+    }
+    let offset = vec2<f32>(s.y - added * s.x);
+    let even = fma(bytes_plus_1024(bytes), vec2<f32>(s.x), offset);
+    let odd = fma(bytes_plus_1024(bytes >> 8u), vec2<f32>(s.x), offset);
+    return vec4<f16>(vec4<f32>(even, odd));
+}
+
+// Stores four words with four codes each, half a group. Odd invocations store the words of each
+// pair in swapped order, to avoid bank conflicts.
+fn store_half_group(unswizzled: vec4<u32>, first_chunk: u32, s: vec2<f32>, to: u32, odd: u32) {
+    let words = select(unswizzled, unswizzled.yxwz, odd != 0u);
+    w_tile[to + odd] = dequantize(first_chunk, words.x, s);
+    w_tile[to + 1u - odd] = dequantize(first_chunk, words.y, s);
+    w_tile[to + 2u + odd] = dequantize(first_chunk, words.z, s);
+    w_tile[to + 3u - odd] = dequantize(first_chunk, words.w, s);
+}
+
+fn store_w(elements: WElements, lane: u32) {
+    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+        let to = lane / 8u * PITCH + lane % 8u * 4u;
+        let odd = lane / 4u % 2u;
+        store_half_group(elements.a, 0u, decode_scale(elements.scales.xy, lane % 2u), to, odd);
+        store_half_group(elements.b, 0u, decode_scale(elements.scales.zw, lane % 2u), to + 2u * SIXTEEN, odd);
+    } else {
+        let to = lane / 4u * PITCH + lane % 4u * 8u;
+        let odd = lane / 2u % 2u;
+        store_half_group(elements.a, 0u, decode_scale(elements.scales.xy, 0u), to, odd);
+        store_half_group(elements.a, 4u, decode_scale(elements.scales.xy, 1u), to + 4u, odd);
+    }
+}
