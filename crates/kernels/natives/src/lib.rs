@@ -72,6 +72,7 @@ mod words;
 
 use std::sync::Arc;
 
+use roci_families::WeightFormat;
 use roci_hal::native::NativeKernel;
 
 pub use blocked::pack_blocked;
@@ -124,6 +125,13 @@ static NATIVE_ONLY_KERNELS: &[&[(&str, usize, KernelFactory)]] = &[
 /// All kernels that GPUs have too.
 fn kernels() -> impl Iterator<Item = &'static (&'static str, KernelFactory)> {
     KERNELS.iter().chain(reference::KERNELS).copied().flatten()
+}
+
+/// The weights of a group of a matrix, from its codes and its scales.
+pub fn dequantize_group(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize) -> [f32; 32] {
+    let mut weights = [0.0; 32];
+    reference::dequantize_group(format, codes, scales, group, &mut weights);
+    weights
 }
 
 /// The kernel of this name, at the best level of this CPU.

@@ -20,13 +20,28 @@ macro_rules! per_format {
             WeightFormat::Bf16 => concat!($prefix, "_bf16"),
             WeightFormat::Q4 => concat!($prefix, "_q4"),
             WeightFormat::Q4Affine => concat!($prefix, "_q4_affine"),
-            WeightFormat::Q4Affine16 => concat!($prefix, "_q4_affine16"),
+            WeightFormat::Nvfp4 => concat!($prefix, "_nvfp4"),
             WeightFormat::Q4Nl => concat!($prefix, "_q4_nl"),
             WeightFormat::Q4E2m1 => concat!($prefix, "_q4_e2m1"),
-            WeightFormat::Q4Superblock => concat!($prefix, "_q4_superblock"),
             WeightFormat::Q8 => concat!($prefix, "_q8"),
-            WeightFormat::Q8Affine16 => concat!($prefix, "_q8_affine16"),
-            WeightFormat::Q8Affine => concat!($prefix, "_q8_affine"),
+            WeightFormat::Iq4Xs => concat!($prefix, "_iq4_xs"),
+            WeightFormat::Q4Superblock => concat!($prefix, "_q4_superblock"),
+            WeightFormat::Q50 => concat!($prefix, "_q5_0"),
+            WeightFormat::Q51 => concat!($prefix, "_q5_1"),
+            WeightFormat::Q5K => concat!($prefix, "_q5_k"),
+            WeightFormat::Q6K => concat!($prefix, "_q6_k"),
+            WeightFormat::Q2K => concat!($prefix, "_q2_k"),
+            WeightFormat::Q3K => concat!($prefix, "_q3_k"),
+            WeightFormat::Tq20 => concat!($prefix, "_tq2_0"),
+            WeightFormat::Q20 => concat!($prefix, "_q2_0"),
+            WeightFormat::Q10 => concat!($prefix, "_q1_0"),
+            WeightFormat::Iq1S => concat!($prefix, "_iq1_s"),
+            WeightFormat::Iq1M => concat!($prefix, "_iq1_m"),
+            WeightFormat::Iq2Xxs => concat!($prefix, "_iq2_xxs"),
+            WeightFormat::Iq2Xs => concat!($prefix, "_iq2_xs"),
+            WeightFormat::Iq2S => concat!($prefix, "_iq2_s"),
+            WeightFormat::Iq3Xxs => concat!($prefix, "_iq3_xxs"),
+            WeightFormat::Iq3S => concat!($prefix, "_iq3_s"),
         })
     };
 }
@@ -110,7 +125,7 @@ impl KernelId {
     }
 
     /// Matrix product of a small batch on matrix units, for formats that have one
-    /// ([`WeightFormat::has_coopmat32`]).
+    /// ([`WeightFormat::has_coopmat`]).
     pub(crate) const fn matmul_coopmat32(format: WeightFormat) -> Self {
         per_format!("lm_matmul_coopmat32", format)
     }
@@ -172,7 +187,7 @@ mod tests {
             kernels.extend(format.is_whole().then(|| KernelId::matvec_packed_dot(format)));
             kernels.extend(format.has_matvec8_i8().then(|| KernelId::matvec8_packed_dot(format)));
             kernels.extend(format.has_coopmat().then(|| KernelId::matmul_coopmat(format)));
-            kernels.extend(format.has_coopmat32().then(|| KernelId::matmul_coopmat32(format)));
+            kernels.extend(format.has_coopmat().then(|| KernelId::matmul_coopmat32(format)));
             assert!(KernelId::matvec(format).name().ends_with(format.name()), "{}", format.name());
         }
         for cache in [CacheType::F16, CacheType::Q8] {

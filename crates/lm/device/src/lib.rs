@@ -30,7 +30,7 @@ mod memory;
 mod model;
 mod options;
 mod pack;
-mod pack_codes;
+mod pack_compact;
 mod recorder;
 mod scratch;
 mod shape;

@@ -12,7 +12,6 @@ use crate::features::{Features, is_software};
 use crate::kernel_cache::{KernelCache, MissingKernel, Specialize};
 use crate::layer::{DeviceHead, DeviceLayer, LayerBuilder};
 use crate::options::CacheType;
-use crate::pack_codes::rounds_scales;
 use crate::recorder::StepRecorder;
 use crate::scratch::{Scratch, ScratchSizes};
 use crate::shape::StepShape;
@@ -78,8 +77,7 @@ impl Stage {
             // The CPU looks embeddings up in the file.
             let tied = config.model.embedding == config.model.output.matrix
                 && config.layers.start == 0
-                && !features.native_kernels
-                && !rounds_scales(config.file.expect_tensor(&config.model.embedding.tensor)?.info().kind());
+                && !features.native_kernels;
             Some(DeviceHead {
                 norm: builder.norm(&config.model.norm)?,
                 output: builder.linear(&config.model.output, 0)?,

@@ -14,6 +14,7 @@ use roci_lm::architecture::matrix_scale;
 use crate::Error;
 use crate::bindings::rows_per_shard;
 use crate::pack::{GROUP, format_of, pack_row};
+use crate::pack_compact;
 use crate::upload::UploadQueue;
 
 /// Bytes per upload.
@@ -224,6 +225,7 @@ impl<'a> WeightLoader<'a> {
         columns: usize,
     ) -> Result<Vec<Shard>, Error> {
         let format = format_of(kind).ok_or_else(|| Error::file(format!("weights of type {kind} are not supported")))?;
+        let grid = pack_compact::grid(kind);
         let groups = columns / GROUP;
         let (code_row, scale_row) = (groups * format.code_bytes(), format.scale_bytes(groups));
         let max_rows = rows_per_shard(self.device.info(), code_row).max(2);
@@ -231,8 +233,19 @@ impl<'a> WeightLoader<'a> {
         for first in (0..rows.count()).step_by(max_rows) {
             let count = max_rows.min(rows.count() - first);
             let codes = self.allocate((count * code_row) as u64)?;
-            let scales = if scale_row == 0 { None } else { Some(self.allocate((count * scale_row) as u64)?) };
-            let step = (CHUNK_BYTES / (code_row + scale_row)).max(2) & !1;
+            let all_scales = match scale_row {
+                0 => None,
+                _ => Some(self.allocate((grid.len() + count * scale_row) as u64)?),
+            };
+            let mut scales = all_scales.clone();
+            if let Some(all) = all_scales.as_ref().filter(|_| !grid.is_empty()) {
+                let size = grid.len() as u64;
+                let target = [(0, all.range(0, size)?)];
+                self.upload(|upload| upload.send(size, |staged| staged.copy_from_slice(grid), &target))?;
+                scales = Some(all.range(size, all.length() - size)?);
+            }
+            // Scales of a row may be a single byte.
+            let step = (CHUNK_BYTES / (code_row + scale_row)).max(4) & !3;
             for start in (first..first + count).step_by(step) {
                 let here = step.min(first + count - start);
                 // Copies need whole words.
@@ -268,7 +281,7 @@ impl<'a> WeightLoader<'a> {
                 self.upload(|upload| upload.send((code_bytes + scale_bytes) as u64, fill, &targets))?;
                 self.progress.add((here * tensors[0].1) as u64);
             }
-            let storage = Storage::Planar { scales: scales.unwrap_or_else(|| codes.clone()), codes, format };
+            let storage = Storage::Planar { scales: all_scales.unwrap_or_else(|| codes.clone()), codes, format };
             shards.push(Shard { first_row: first, rows: count, storage });
         }
         Ok(shards)

@@ -1,8 +1,6 @@
 // Quantized weights that are dequantized to f16, for `lm_matmul_coopmat32.wgsl`; appended to its
 // source.
 
-alias Codes = vec4<u32>;
-
 // 32 weights per invocation: a group, or half groups of rows 32 apart, with the words of their
 // scales. Decoding them waits for the loads, so it is left to `store_w`.
 struct WElements {
@@ -20,15 +18,15 @@ fn group_index(row: u32, group: u32) -> u32 {
 
 fn load_w(first: u32, step: u32, lane: u32) -> WElements {
     var elements: WElements;
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+    if has_byte_codes() {
         let group0 = group_index(first + lane / 8u, step * 4u + lane % 8u / 2u);
         let group1 = group_index(first + 32u + lane / 8u, step * 4u + lane % 8u / 2u);
-        elements.a = codes[group0 * 2u + lane % 2u];
-        elements.b = codes[group1 * 2u + lane % 2u];
+        elements.a = load_unit(group0 * 2u + lane % 2u);
+        elements.b = load_unit(group1 * 2u + lane % 2u);
         elements.scales = vec4<u32>(scale_words(group0), scale_words(group1));
     } else {
         let at = group_index(first + lane / 4u, step * 4u + lane % 4u);
-        elements.a = codes[at];
+        elements.a = load_unit(at);
         elements.scales = vec4<u32>(scale_words(at), 0u, 0u);
     }
     return elements;
@@ -42,12 +40,12 @@ fn bytes_plus_1024(bytes: u32) -> vec2<f32> {
 
 // Four weights in the order 0, 2, 1, 3.
 fn dequantize(chunk: u32, word: u32, s: vec2<f32>) -> vec4<f16> {
-    if FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
+    if has_codebook() {
         return vec4<f16>(decode_codes(chunk, word, word, vec2<u32>()) * s.x).xzyw;
     }
     var bytes = (word >> (chunk / 4u * 4u)) & 0x0f0f0f0fu;
     var added = 1024.0;
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+    if has_byte_codes() {
         // Signed bytes become unsigned by flipping the sign bit, which adds 128.
         bytes = word ^ 0x80808080u;
         added = 1152.0;
@@ -69,11 +67,11 @@ fn store_half_group(unswizzled: vec4<u32>, first_chunk: u32, s: vec2<f32>, to: u
 }
 
 fn store_w(elements: WElements, lane: u32) {
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+    if has_byte_codes() {
         let to = lane / 8u * PITCH + lane % 8u * 4u;
         let odd = lane / 4u % 2u;
-        store_half_group(elements.a, 0u, decode_scale(elements.scales.xy, lane % 2u), to, odd);
-        store_half_group(elements.b, 0u, decode_scale(elements.scales.zw, lane % 2u), to + 2u * SIXTEEN, odd);
+        store_half_group(expand_unit(elements.a), 0u, decode_scale(elements.scales.xy, lane % 2u), to, odd);
+        store_half_group(expand_unit(elements.b), 0u, decode_scale(elements.scales.zw, lane % 2u), to + 2u * SIXTEEN, odd);
     } else {
         let to = lane / 4u * PITCH + lane % 4u * 8u;
         let odd = lane / 2u % 2u;

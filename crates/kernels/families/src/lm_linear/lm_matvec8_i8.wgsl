@@ -7,7 +7,7 @@
 // tokens. Sums are reduced in workgroup memory at the end, without subgroups.
 
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> codes: array<vec4<u32>>;
+@group(0) @binding(0) var<storage, read> codes: array<Codes>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
@@ -35,7 +35,7 @@ struct FourRows {
 
 // Four-bit codes, one per byte, as signed bytes.
 fn signed_bytes(nibbles: u32) -> u32 {
-    if FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
+    if has_codebook() {
         return pack4xI8(vec4<i32>(decode_codes(0u, nibbles, nibbles, vec2<u32>())));
     }
     return nibbles;
@@ -53,11 +53,11 @@ fn signed_vec4(nibbles: vec4<u32>) -> vec4<u32> {
 fn load_group(group: u32) -> RowGroup {
     let words = scale_words(group);
     var loaded: RowGroup;
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
-        loaded.low = codes[group * 2u];
-        loaded.high = codes[group * 2u + 1u];
+    if has_byte_codes() {
+        loaded.low = expand_unit(load_unit(group * 2u));
+        loaded.high = expand_unit(load_unit(group * 2u + 1u));
     } else {
-        let packed = codes[group];
+        let packed = load_unit(group);
         let mask = vec4<u32>(0x0f0f0f0fu);
         loaded.low = signed_vec4(packed & mask);
         loaded.high = signed_vec4((packed >> vec4<u32>(4u)) & mask);
@@ -73,12 +73,12 @@ fn dot_i8(a: vec4<u32>, b: vec4<u32>) -> i32 {
 
 // A group of a row times x; `x_scale` has the scale of x and its sums over the halves.
 fn group_dot(row: RowGroup, low: vec4<u32>, high: vec4<u32>, x_scale: vec4<f32>) -> f32 {
-    if FORMAT == Q4_AFFINE16 || FORMAT == Q8_AFFINE16 {
+    if has_half_scales() {
         let products = row.low_scale.x * f32(dot_i8(row.low, low)) + row.high_scale.x * f32(dot_i8(row.high, high));
         return x_scale.x * products + (row.low_scale.y * x_scale.y + row.high_scale.y * x_scale.z);
     }
     let products = x_scale.x * row.low_scale.x * f32(dot_i8(row.low, low) + dot_i8(row.high, high));
-    if FORMAT == Q8 || FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
+    if !has_offset() {
         return products;
     }
     return products + row.low_scale.y * (x_scale.y + x_scale.z);

@@ -5,9 +5,8 @@ use std::ops::Range;
 
 use half::f16;
 
-use super::ReferenceKernel;
 use super::rows::pack_f16;
-use super::{AtomicWords, Reference, WorkSize, floats, word};
+use super::{AtomicWords, Reference, ReferenceKernel, WorkSize, compact, floats, word};
 use crate::KernelFactory;
 use roci_families::{LmLinear as Params, LmQuantizeI8, WeightFormat};
 use roci_simd::{Level, Simd, Task};
@@ -20,73 +19,70 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_matvec_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATVEC>>::new(level))),
     ("lm_matvec_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC>>::new(level))),
     ("lm_matvec_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC>>::new(level))),
-    ("lm_matvec_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC>>::new(level))),
+    ("lm_matvec_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC>>::new(level))),
     ("lm_matvec_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATVEC>>::new(level))),
     ("lm_matvec_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATVEC>>::new(level))),
     ("lm_matvec_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC>>::new(level))),
-    ("lm_matvec_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC>>::new(level))),
+    ("lm_matvec_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC>>::new(level))),
     ("lm_matvec_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC>>::new(level))),
-    ("lm_matvec_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATVEC>>::new(level))),
     ("lm_matvec_i8_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC_I8>>::new(level))),
     ("lm_matvec_i8_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC_I8>>::new(level))),
-    ("lm_matvec_i8_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC_I8>>::new(level))),
     ("lm_matvec_i8_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC_I8>>::new(level))),
-    ("lm_matvec_i8_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC_I8>>::new(level))),
     ("lm_matvec_i8_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC_I8>>::new(level))),
-    ("lm_matvec_i8_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATVEC_I8>>::new(level))),
     ("lm_matvec4_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATMUL>>::new(level))),
     ("lm_matvec4_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL>>::new(level))),
     ("lm_matvec4_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATMUL>>::new(level))),
     ("lm_matvec4_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL>>::new(level))),
     ("lm_matvec4_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL>>::new(level))),
-    ("lm_matvec4_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
+    ("lm_matvec4_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
     ("lm_matvec4_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL>>::new(level))),
     ("lm_matvec4_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL>>::new(level))),
     ("lm_matvec4_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL>>::new(level))),
-    ("lm_matvec4_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
+    ("lm_matvec4_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
     ("lm_matvec4_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL>>::new(level))),
-    ("lm_matvec4_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL>>::new(level))),
     ("lm_matvec8_i8_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC8_I8>>::new(level))),
     ("lm_matvec8_i8_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC8_I8>>::new(level))),
-    ("lm_matvec8_i8_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC8_I8>>::new(level))),
     ("lm_matvec8_i8_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATVEC8_I8>>::new(level))),
     ("lm_matvec8_i8_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATVEC8_I8>>::new(level))),
     ("lm_matvec8_i8_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC8_I8>>::new(level))),
-    ("lm_matvec8_i8_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC8_I8>>::new(level))),
     ("lm_matvec8_i8_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC8_I8>>::new(level))),
-    ("lm_matvec8_i8_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATVEC8_I8>>::new(level))),
     ("lm_matmul_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATMUL>>::new(level))),
     ("lm_matmul_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL>>::new(level))),
     ("lm_matmul_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATMUL>>::new(level))),
     ("lm_matmul_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL>>::new(level))),
     ("lm_matmul_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL>>::new(level))),
-    ("lm_matmul_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
+    ("lm_matmul_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
     ("lm_matmul_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL>>::new(level))),
     ("lm_matmul_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL>>::new(level))),
     ("lm_matmul_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL>>::new(level))),
-    ("lm_matmul_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
+    ("lm_matmul_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
     ("lm_matmul_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL>>::new(level))),
-    ("lm_matmul_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL>>::new(level))),
     ("lm_matmul_coopmat_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL_COOPMAT>>::new(level))),
-    ("lm_matmul_coopmat_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT>>::new(level))),
-    ("lm_matmul_coopmat_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT>>::new(level))),
-    ("lm_matmul_coopmat_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat32_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT32>>::new(level))),
     ("lm_matmul_coopmat32_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT32>>::new(level))),
     ("lm_matmul_coopmat32_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL_COOPMAT32>>::new(level))),
-    ("lm_matmul_coopmat32_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT32>>::new(level))),
     ("lm_matmul_coopmat32_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL_COOPMAT32>>::new(level))),
     ("lm_matmul_coopmat32_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL_COOPMAT32>>::new(level))),
     ("lm_matmul_coopmat32_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT32>>::new(level))),
-    ("lm_matmul_coopmat32_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT32>>::new(level))),
     ("lm_matmul_coopmat32_q4_superblock", |level| {
         Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT32>>::new(level))
     }),
-    ("lm_matmul_coopmat32_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL_COOPMAT32>>::new(level))),
 ];
 
 /// `FORMAT` is a [`WeightFormat`]; `FORM` is one of the constants below.
@@ -330,40 +326,42 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
 const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 const E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
-/// Dequantizes a group.
+/// Dequantizes a group of a matrix from its codes and its scales.
 #[inline(always)]
-pub(super) fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, weights: &mut [f32; GROUP]) {
+pub(crate) fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, weights: &mut [f32; GROUP]) {
     let words = format.code_bytes() / 4;
     let Some(codes) = codes.get(group * words..(group + 1) * words) else { return weights.fill(0.0) };
+    if format.is_compact() {
+        return compact::decode(format, codes, scales, group, weights);
+    }
     let half = |word: u32| f16::from_bits(word as u16).to_f32();
     let scale_at = |at: usize| scales.get(at).copied().unwrap_or(0);
+    let half_at = |at: usize| half(scale_at(at / 2) >> (at % 2 * 16));
     let pair = |word: u32| (half(word), half(word >> 16));
+    let both = |scale: f32, offset: f32| ((scale, offset), (scale, offset));
     let (first, second) = match format {
-        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => ((1.0, 0.0), (1.0, 0.0)),
-        WeightFormat::Q4 | WeightFormat::Q8 => {
-            let scale = half(scale_at(group / 2) >> (group % 2 * 16));
-            let both = (scale, if format == WeightFormat::Q4 { -8.0 * scale } else { 0.0 });
-            (both, both)
-        }
+        WeightFormat::Q4 => both(half_at(group), -8.0 * half_at(group)),
+        WeightFormat::Q8 | WeightFormat::Q4Nl => both(half_at(group), 0.0),
         WeightFormat::Q4Affine => (pair(scale_at(group)), pair(scale_at(group))),
-        WeightFormat::Q4Affine16 | WeightFormat::Q8Affine16 => {
-            (pair(scale_at(group * 2)), pair(scale_at(group * 2 + 1)))
-        }
+        WeightFormat::Nvfp4 => ((half_at(group * 2), 0.0), (half_at(group * 2 + 1), 0.0)),
         WeightFormat::Q4Superblock => {
             let start = group / 8 * 5;
             let (scale, least) = pair(scale_at(start));
             let own = scale_at(start + 1 + group % 8 / 2) >> (group % 2 * 16);
-            let both = (scale * (own & 0xff) as f32, -least * (own >> 8 & 0xff) as f32);
-            (both, both)
+            both(scale * (own & 0xff) as f32, -least * (own >> 8 & 0xff) as f32)
         }
-        WeightFormat::Q8Affine => {
-            let both = (f32::from_bits(scale_at(group * 2)), f32::from_bits(scale_at(group * 2 + 1)));
-            (both, both)
+        WeightFormat::Iq4Xs => {
+            let start = group / 8 * 2;
+            let block = u64::from(scale_at(start)) | u64::from(scale_at(start + 1)) << 32;
+            let own = block >> (16 + group % 8 * 4) & 15 | (block >> (48 + group % 8 * 2) & 3) << 4;
+            both(half_at(start * 2) * (own as f32 - 32.0), 0.0)
         }
-        WeightFormat::Q4Nl | WeightFormat::Q4E2m1 => {
-            let both = (f32::from_bits(scale_at(group)), 0.0);
-            (both, both)
+        WeightFormat::Q4E2m1 => {
+            let exponent = scale_at(group / 4) >> (group % 4 * 8) & 0xff;
+            let bits = if exponent < 2 { 0x0020_0000 << exponent } else { (exponent - 1) << 23 };
+            both(f32::from_bits(bits), 0.0)
         }
+        _ => both(1.0, 0.0),
     };
     for (at, weight) in weights.iter_mut().enumerate() {
         let nibble = || codes[at % 16 / 4] >> (at % 4 * 8 + at / 16 * 4) & 0xf;
@@ -371,14 +369,10 @@ pub(super) fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group:
             WeightFormat::F32 => f32::from_bits(codes[at]),
             WeightFormat::F16 => half(codes[at / 2] >> (at % 2 * 16)),
             WeightFormat::Bf16 => f32::from_bits(codes[at / 2] >> (at % 2 * 16) << 16),
-            WeightFormat::Q8 | WeightFormat::Q8Affine16 | WeightFormat::Q8Affine => {
-                f32::from((codes[at / 4] >> (at % 4 * 8)) as i8)
-            }
-            WeightFormat::Q4Nl => f32::from(IQ4[nibble() as usize]),
-            WeightFormat::Q4E2m1 => f32::from(E2M1[nibble() as usize]),
-            WeightFormat::Q4 | WeightFormat::Q4Affine | WeightFormat::Q4Affine16 | WeightFormat::Q4Superblock => {
-                nibble() as f32
-            }
+            WeightFormat::Q8 => f32::from((codes[at / 4] >> (at % 4 * 8)) as i8),
+            WeightFormat::Q4Nl | WeightFormat::Iq4Xs => f32::from(IQ4[nibble() as usize]),
+            WeightFormat::Q4E2m1 | WeightFormat::Nvfp4 => f32::from(E2M1[nibble() as usize]),
+            _ => nibble() as f32,
         };
         let (scale, offset) = if at < 16 { first } else { second };
         *weight = scale * code + offset;

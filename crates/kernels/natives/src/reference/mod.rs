@@ -5,6 +5,7 @@
 //! against its binding, and accesses out of range are skipped.
 
 mod attention;
+mod compact;
 mod decode_attention;
 mod delta_rule;
 mod embed;
@@ -20,6 +21,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytemuck::Pod;
 use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
 
+pub(super) use linear::decode as dequantize_group;
+
 use super::check::{self, AccessRange, Extent};
 use super::{memory, partition};
 use crate::KernelFactory;
@@ -28,6 +31,13 @@ use roci_simd::Level;
 /// The kernels of each file.
 pub(super) static KERNELS: &[&[(&str, KernelFactory)]] = &[
     linear::KERNELS,
+    compact::MATVEC_KERNELS,
+    compact::MATVEC_I8_KERNELS,
+    compact::MATVEC4_KERNELS,
+    compact::MATVEC8_I8_KERNELS,
+    compact::MATMUL_KERNELS,
+    compact::MATMUL_COOPMAT_KERNELS,
+    compact::MATMUL_COOPMAT32_KERNELS,
     embed::KERNELS,
     rows::KERNELS,
     attention::KERNELS,

@@ -216,7 +216,7 @@ impl<'a> StepRecorder<'a> {
         if has_large && tokens > COOPMAT32_TOKENS {
             return Some(CoopmatTile::Large);
         }
-        format.has_coopmat32().then_some(CoopmatTile::Small)
+        format.has_coopmat().then_some(CoopmatTile::Small)
     }
 
     /// Whether all shards of a matrix run on matrix units.

@@ -106,12 +106,8 @@ pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_t
         // The CPU quantizes activations to 8 bits, as llama.cpp does; GPUs do so for single tokens
         // and for experts, and without matrix units for small batches.
         _ if native || rounds => NormTolerance::Activations8,
-        // Scales and offsets of 2-bit blocks are rounded to 16 bits.
-        Type::Q2_K => NormTolerance::Bfloat,
         // Matrix units take weights and activations as 16-bit floats.
         _ if device.info().capabilities().matrix => NormTolerance::HalfProducts,
-        // Offsets of 15 and 9 times the scale are rounded to 16 bits.
-        Type::IQ1_S | Type::IQ1_M | Type::IQ3_S => NormTolerance::HalfProducts,
         _ => NormTolerance::HalfScales,
     }
 }
