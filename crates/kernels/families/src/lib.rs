@@ -46,6 +46,7 @@ mod lm_embed;
 mod lm_gated_rms_norm;
 mod lm_glu;
 mod lm_l2_norm;
+mod lm_layer_norm;
 mod lm_linear;
 mod lm_moe_combine;
 mod lm_moe_top_k;
@@ -97,6 +98,7 @@ pub use lm_embed::LmEmbed;
 pub use lm_gated_rms_norm::LmGatedRmsNorm;
 pub use lm_glu::LmGlu;
 pub use lm_l2_norm::LmL2Norm;
+pub use lm_layer_norm::LmLayerNorm;
 pub use lm_linear::{LmLinear, WeightFormat};
 pub use lm_moe_combine::LmMoeCombine;
 pub use lm_moe_top_k::LmMoeTopK;
@@ -157,6 +159,7 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_add_rms_norm::FAMILIES,
     lm_rms_norm::FAMILIES,
     lm_l2_norm::FAMILIES,
+    lm_layer_norm::FAMILIES,
     lm_short_conv::FAMILIES,
     lm_delta_rule::FAMILIES,
     lm_gated_rms_norm::FAMILIES,

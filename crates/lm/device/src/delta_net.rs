@@ -5,7 +5,8 @@ use roci_kernels::params::{LmDeltaRule, LmGatedRmsNorm, LmShortConv};
 use roci_lm::architecture::blocks::{DeltaNet, HeadOrder};
 
 use crate::Error;
-use crate::layer::{DeviceLinear, DeviceNorm, LayerBuilder};
+use crate::layer::{DeviceLinear, LayerBuilder};
+use crate::norms::DeviceNorm;
 
 /// A gated delta net.
 #[derive(Clone)]
@@ -65,7 +66,7 @@ impl LayerBuilder<'_> {
             self.loader.device.allocate(BufferDesc::device(bytes).label("recurrent states"))
         });
         Ok(DeviceDeltaNet {
-            norm: self.norm(&block.norm)?,
+            norm: self.norm(&block.norm, block.output.matrix.outputs())?,
             projections: self.concatenated(&linears)?,
             convolution: LmShortConv {
                 channels: count(channels),
@@ -96,7 +97,7 @@ impl LayerBuilder<'_> {
                 epsilon: block.output_norm.epsilon,
                 ..LmGatedRmsNorm::default()
             },
-            output_norm_weight: self.norm(&block.output_norm)?.weight,
+            output_norm_weight: self.norm(&block.output_norm, block.length)?.weight,
             output: self.linear(&block.output, 0)?,
             windows: windows?.whole(),
             states: states?.whole(),

@@ -44,6 +44,8 @@ macro_rules! per_cache {
 impl KernelId {
     /// RMS norm of rows, optionally gathered, optionally added to the output.
     pub(crate) const RMS_NORM: Self = Self("lm_rms_norm");
+    /// Layer norm of rows, optionally gathered.
+    pub(crate) const LAYER_NORM: Self = Self("lm_layer_norm");
     /// Adds partial sums to the residual stream, normalizes it, and writes 16-bit floats.
     pub(crate) const ADD_RMS_NORM: Self = Self("lm_add_rms_norm");
     /// Converts rows to 16-bit floats.
@@ -140,6 +142,7 @@ mod tests {
     fn every_selectable_kernel_exists() {
         let mut kernels = vec![
             KernelId::RMS_NORM,
+            KernelId::LAYER_NORM,
             KernelId::ADD_RMS_NORM,
             KernelId::CAST_F16,
             KernelId::MOE_COMBINE,

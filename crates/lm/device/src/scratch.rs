@@ -51,6 +51,10 @@ pub(crate) struct ScratchSizes {
     experts_per_token: usize,
     /// Length of a shared expert's activated vector; 0 without one.
     shared: usize,
+    /// Whether a layer has parallel blocks.
+    parallel: bool,
+    /// Whether the inputs of experts are weighted.
+    weighted_input: bool,
     /// The longest input of a product.
     columns: usize,
     features: Features,
@@ -110,6 +114,11 @@ impl ScratchSizes {
             gate_up,
             experts_per_token,
             shared,
+            parallel: model.layers.iter().any(|layer| layer.parallel),
+            weighted_input: model.layers.iter().any(|layer| match &layer.feed_forward.kind {
+                FeedForwardKind::Dense(_) => false,
+                FeedForwardKind::Experts { routing, .. } => routing.weighted_input,
+            }),
             columns: embedding.max(attended).max(activated).max(shared),
             features,
         }
@@ -136,7 +145,7 @@ impl ScratchSizes {
     }
 
     /// Rows and stride of each row buffer, in the order of [`Scratch`].
-    fn floats(&self) -> [(usize, usize); 15] {
+    fn floats(&self) -> [(usize, usize); 16] {
         let (tokens, pairs) = (self.tokens, self.tokens * self.experts_per_token.max(1));
         let padded = |rows: usize, length: usize| (rows, Self::stride(length));
         let shared = |length: usize| if self.shared > 0 { padded(tokens, length) } else { (0, GROUP) };
@@ -160,6 +169,7 @@ impl ScratchSizes {
             } else {
                 (0, GROUP)
             },
+            if self.parallel { padded(tokens, self.embedding) } else { (0, GROUP) },
         ]
     }
 
@@ -172,11 +182,12 @@ impl ScratchSizes {
     }
 
     fn ones(&self) -> u64 {
-        match (self.features.coopmat, self.shared > 0) {
-            (true, _) => 4 * u64::from(LmLinear::COOPMAT_PARTS) * self.tokens as u64,
-            (false, true) => 4 * self.tokens as u64,
-            (false, false) => 16,
-        }
+        let per_token = [
+            if self.features.coopmat { LmLinear::COOPMAT_PARTS as usize } else { 0 },
+            usize::from(self.shared > 0),
+            if self.weighted_input { self.experts_per_token } else { 0 },
+        ];
+        4 * (per_token.into_iter().max().unwrap_or(0) * self.tokens).max(4) as u64
     }
 
     fn f16(&self) -> u64 {
@@ -238,6 +249,8 @@ pub(crate) struct Scratch {
     pub(crate) logits: RowBuffer,
     /// Partial sums of products on matrix units.
     pub(crate) partial_sums: RowBuffer,
+    /// The normalized input of a feed-forward block that is parallel to attention.
+    pub(crate) parallel: RowBuffer,
     /// Results of attention over splits of the KV cache.
     pub(crate) attention_splits: BufferRange,
     /// Input of a product on the CPU, quantized to 8 bits.
@@ -250,7 +263,7 @@ pub(crate) struct Scratch {
     pub(crate) expert_weights: BufferRange,
     /// Bound where a kernel does not read a binding.
     pub(crate) unused: BufferRange,
-    /// A weight of one for each partial sum of each token, or for each token.
+    /// A weight of one for each partial sum, or each expert, of each token.
     pub(crate) ones: BufferRange,
     /// Offset of the residual stream in the staging buffer, in bytes.
     pub(crate) staged_residual_offset: u64,
@@ -288,8 +301,9 @@ impl Scratch {
                 output_hidden,
                 logits,
                 partial_sums,
+                parallel,
             ],
-        ) = <[RowBuffer; 15]>::try_from(rows_of)
+        ) = <[RowBuffer; 16]>::try_from(rows_of)
         else {
             return Err(Error::file("the scratch sizes do not match the scratch buffers"));
         };
@@ -318,6 +332,7 @@ impl Scratch {
             output_hidden,
             logits,
             partial_sums,
+            parallel,
             staged_residual_offset: sizes.staged_residual_offset(),
             embedding: sizes.embedding,
         };

@@ -81,7 +81,7 @@ impl Stage {
                 && !features.native_kernels
                 && !rounds_scales(config.file.expect_tensor(&config.model.embedding.tensor)?.info().kind());
             Some(DeviceHead {
-                norm: builder.norm(&config.model.norm)?,
+                norm: builder.norm(&config.model.norm, config.model.config.embedding)?,
                 output: builder.linear(&config.model.output, 0)?,
                 tied_embedding_scale: tied.then_some(config.model.embedding_scale),
             })

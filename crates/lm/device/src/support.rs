@@ -2,8 +2,7 @@
 
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{
-    Activation, Attention, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, HeadNorms, Norm, NormKind,
-    NormSpan, Routing,
+    Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, NormKind, NormSpan,
 };
 
 use crate::Error;
@@ -19,127 +18,82 @@ pub(crate) fn check(model: &Model) -> Result<(), Error> {
 
 /// What a model has that no device computes, if anything.
 pub fn unsupported(model: &Model) -> Option<&'static str> {
-    if !is_rms(&model.norm) {
-        Some("a layer norm")
-    } else {
-        model.layers.iter().find_map(|layer| {
-            let parallel = layer.parallel.then_some("parallel blocks");
-            parallel.or_else(|| layer.attention().and_then(attention)).or_else(|| feed_forward(&layer.feed_forward))
-        })
-    }
+    let of_layer = |layer: &Layer| layer.attention().and_then(attention).or_else(|| feed_forward(&layer.feed_forward));
+    model.layers.iter().find_map(of_layer)
 }
 
 /// What no device computes of an attention block.
 fn attention(block: &Attention) -> Option<&'static str> {
-    let before_rope = |norms: &HeadNorms| norms.span == NormSpan::Head && !norms.after_rope;
-    [
-        (block.sinks.is_some(), "attention sinks"),
-        (block.chunk.is_some(), "chunks of attention in a context of this length"),
-        (block.temperature.is_some(), "an attention temperature in a context of this length"),
-        (!block.head_norms.as_ref().is_none_or(before_rope), "norms of queries and keys over all heads or after RoPE"),
-        (!block.norms().all(is_rms), "a layer norm"),
-    ]
-    .into_iter()
-    .find_map(|(found, what)| found.then_some(what))
+    let norms = block.head_norms.as_ref()?;
+    let is_rotated = 2 * block.rope.frequencies.len() == block.key_length;
+    let is_rms = norms.query.kind == NormKind::Rms;
+    first(&[
+        (norms.query.bias.is_some() || norms.key.bias.is_some(), "norms of queries and keys with biases"),
+        // Kernels divide by the root of the mean square before RoPE.
+        (norms.after_rope && norms.span == NormSpan::Row, "norms of all queries and keys after RoPE"),
+        (norms.after_rope && !is_rms, "layer norms of queries and keys after RoPE"),
+        (
+            norms.after_rope && block.rope.magnitude != 1.0 && !is_rotated,
+            "norms of queries and keys after RoPE that scales a part of them",
+        ),
+    ])
 }
 
 /// What no device computes of a feed-forward block.
 fn feed_forward(block: &FeedForward) -> Option<&'static str> {
-    let (networks, routed) = match &block.kind {
-        FeedForwardKind::Dense(network) => (std::slice::from_ref(network), true),
-        FeedForwardKind::Experts { experts, routing, .. } => (experts.as_slice(), is_softmax_of_chosen(routing)),
+    let experts: &[GatedFeedForward] = match &block.kind {
+        FeedForwardKind::Dense(_) => &[],
+        FeedForwardKind::Experts { experts, .. } => experts,
     };
-    let is_dense = matches!(block.kind, FeedForwardKind::Dense(_));
-    let experts_biased =
-        !is_dense && networks.iter().flat_map(GatedFeedForward::linears).any(|linear| linear.bias.is_some());
-    [
-        (block.shared.is_some() && is_dense, "a shared expert beside a dense network"),
-        (!routed, "experts that are not weighed by the softmax of the chosen ones"),
-        (experts_biased, "experts with biases"),
-        (networks.iter().any(|network| network.up.is_none()), "feed-forward networks without a gate"),
-        (!matches!(block.activation, Activation::Silu | Activation::Gelu), "another activation than SiLU and GELU"),
-        (!block.norm.iter().chain(&block.post_norm).all(is_rms), "a layer norm"),
-    ]
-    .into_iter()
-    .find_map(|(found, what)| found.then_some(what))
+    first(&[
+        (block.shared.is_some() && experts.is_empty(), "a shared expert beside a dense network"),
+        (experts.iter().any(|expert| expert.up.is_none()), "experts without a gate"),
+        (!experts.is_empty() && block.activation == Activation::ReluSquared, "experts with squared ReLU"),
+    ])
 }
 
-fn is_rms(norm: &Norm) -> bool {
-    norm.kind == NormKind::Rms && norm.weight.is_some() && norm.bias.is_none()
-}
-
-fn is_softmax_of_chosen(routing: &Routing) -> bool {
-    let Routing { scores, bias, normalized, scale, weighted_input, .. } = routing;
-    *scores == ExpertScores::Softmax && bias.is_none() && *normalized && *scale == 1.0 && !weighted_input
+/// The first of what a block has.
+fn first(found: &[(bool, &'static str)]) -> Option<&'static str> {
+    found.iter().find_map(|(found, what)| found.then_some(*what))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use roci_lm::synthetic::{architectures, hybrids};
+    use roci_lm::architecture::blocks::Mixer;
+    use roci_lm::synthetic::{Case, architectures, hybrids};
 
     use super::*;
 
-    const LAYER_NORM: &str = "a layer norm";
-    const HEAD_NORMS: &str = "norms of queries and keys over all heads or after RoPE";
-    const ROUTING: &str = "experts that are not weighed by the softmax of the chosen ones";
+    fn described(case: &Case) -> Model {
+        let file = case.open().expect("the synthetic file is valid");
+        Model::new(&file, Some(case.context)).expect("the architecture is described")
+    }
 
-    /// Cases that devices refuse, and what they have.
-    const REFUSED: &[(&str, &str)] = &[
-        ("arcee", "feed-forward networks without a gate"),
-        ("hunyuan-dense", HEAD_NORMS),
-        ("mistral3-temperature", "an attention temperature in a context of this length"),
-        ("phimoe", LAYER_NORM),
-        ("olmoe", HEAD_NORMS),
-        ("qwen2moe", ROUTING),
-        ("deepseek", ROUTING),
-        ("dots1", ROUTING),
-        ("hunyuan-moe", HEAD_NORMS),
-        ("glm4moe", ROUTING),
-        ("glm4moe-norms", ROUTING),
-        ("minimax-m2", HEAD_NORMS),
-        ("llama4", HEAD_NORMS),
-        ("orion", LAYER_NORM),
-        ("starcoder2", LAYER_NORM),
-        ("codeshell", LAYER_NORM),
-        ("nemotron", LAYER_NORM),
-        ("stablelm", LAYER_NORM),
-        ("olmo2", HEAD_NORMS),
-        ("olmo2-windows", HEAD_NORMS),
-        ("phi2", LAYER_NORM),
-        ("gptneox", LAYER_NORM),
-        ("gptneox-sequential", LAYER_NORM),
-        ("falcon", LAYER_NORM),
-        ("falcon-norms", LAYER_NORM),
-        ("stablelm-parallel", LAYER_NORM),
-        ("command-r", LAYER_NORM),
-        ("command-r-norms", LAYER_NORM),
-        ("cohere2", LAYER_NORM),
-        ("gpt-oss", "attention sinks"),
-        ("gpt-oss-mxfp4", "attention sinks"),
-    ];
+    #[test]
+    fn every_architecture_is_computed() {
+        for case in architectures().into_iter().chain(hybrids()) {
+            assert!(check(&described(&case)).is_ok(), "{}", case.name);
+        }
+    }
 
     #[test]
     fn blocks_without_kernels_are_refused_by_name() {
-        let described = |case: &roci_lm::synthetic::Case| {
-            Model::new(&case.open().expect("the synthetic file is valid"), Some(case.context))
-                .expect("the architecture is described")
+        let named = |name: &str| {
+            let case = architectures().into_iter().find(|case| case.name == name);
+            described(&case.expect("the case exists"))
         };
-        let refused: Vec<(String, String)> = architectures()
-            .iter()
-            .filter_map(|case| Some((case.name.clone(), check(&described(case)).err()?.to_string())))
-            .collect();
-        let found: Vec<(&str, &str)> = refused
-            .iter()
-            .map(|(name, error)| {
-                let (_, what) = error.split_once(" has ").expect("the message names what it has");
-                (name.as_str(), what.strip_suffix(", which no device computes yet").expect("the message ends so"))
-            })
-            .collect();
-        assert_eq!(found, REFUSED);
-        for case in hybrids() {
-            assert!(check(&described(&case)).is_ok(), "{}", case.name);
+        let mut experts = named("gpt-oss");
+        experts.layers[0].feed_forward.activation = Activation::ReluSquared;
+        let mut norms = named("hunyuan-dense");
+        let Mixer::Attention(block) = &mut norms.layers[0].mixer else { panic!("the layer has attention") };
+        block.head_norms.as_mut().expect("heads are normalized").query.kind = NormKind::Layer;
+        for (model, what) in
+            [(experts, "experts with squared ReLU"), (norms, "layer norms of queries and keys after RoPE")]
+        {
+            let message = check(&model).expect_err("the model is refused").to_string();
+            assert!(message.contains(&format!("has {what}, which no device computes yet")), "{message}");
         }
     }
 

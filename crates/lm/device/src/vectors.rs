@@ -14,16 +14,28 @@ impl WeightLoader<'_> {
         for (vector, length) in vectors {
             match vector {
                 None => floats.resize(floats.len() + length, 0.0),
-                Some(vector) => {
-                    let tensor = self.file.expect_tensor(&vector.tensor)?;
-                    let values = tensor.to_f32()?;
-                    let values = values.get(vector.values.clone());
-                    floats.extend(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?);
-                    self.progress.add(tensor.bytes().len() as u64);
-                }
+                Some(vector) => floats.extend(self.host_floats(vector)?),
             }
         }
-        // Kernels read whole groups of columns.
+        self.padded_floats(floats)
+    }
+
+    /// The values of a tensor.
+    pub(crate) fn host_tensor(&self, name: &str) -> Result<Vec<f32>, Error> {
+        let tensor = self.file.expect_tensor(name)?;
+        self.progress.add(tensor.bytes().len() as u64);
+        Ok(tensor.to_f32()?)
+    }
+
+    /// The values of a vector.
+    pub(crate) fn host_floats(&self, vector: &Vector) -> Result<Vec<f32>, Error> {
+        let values = self.host_tensor(&vector.tensor)?;
+        let values = values.get(vector.values.clone());
+        Ok(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?.to_vec())
+    }
+
+    /// Uploads floats, followed by zeros up to a whole group: kernels read whole groups of columns.
+    pub(crate) fn padded_floats(&self, mut floats: Vec<f32>) -> Result<BufferRange, Error> {
         floats.resize(floats.len().next_multiple_of(GROUP), 0.0);
         self.floats(&floats)
     }

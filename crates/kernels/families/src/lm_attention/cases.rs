@@ -17,6 +17,8 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
 /// Attention on matrix units, which rounds queries and attention weights to f16.
 fn flash(random: &mut Random, length: u32) -> Vec<Case> {
     let mut make = |heads: u32, kv_heads: u32, block: u32, window: u32, soft_cap: f32, scale: f32, packed: bool| {
+        // Sinks above and below the scores, in the cases with a window.
+        let sinks = words(&random.floats(heads.max(4) as usize, -1.0, 2.0));
         let positions: Vec<u32> = (90..130).collect();
         let tokens = positions.len() as u32;
         let params = LmAttention {
@@ -35,6 +37,8 @@ fn flash(random: &mut Random, length: u32) -> Vec<Case> {
             soft_cap,
             window,
             packed: u32::from(packed),
+            sinks: u32::from(window > 0),
+            chunk: if block == 40 { 100 } else { 0 },
         };
         let mut q = random.floats((tokens * params.q_stride) as usize, -1.0, 1.0);
         if scale > 1.0 {
@@ -49,6 +53,7 @@ fn flash(random: &mut Random, length: u32) -> Vec<Case> {
             q,
             keys,
             values,
+            sinks,
             untouched((tokens * params.y_stride) as usize / if packed { 2 } else { 1 }),
         ];
         let label = format!(
@@ -68,6 +73,7 @@ fn flash(random: &mut Random, length: u32) -> Vec<Case> {
 
 fn paged(random: &mut Random, bytes: bool) -> Vec<Case> {
     let mut make = |heads: u32, kv_heads: u32, length: u32, block: u32, window: u32, soft_cap: f32| {
+        let sinks = words(&random.floats(heads.max(4) as usize, -1.0, 4.0));
         // Tokens of alternating sequences, or of one sequence.
         let positions = if block == 1 { vec![0, 5, 170, 63, 255, 64] } else { (120..133).collect() };
         let tokens = positions.len() as u32;
@@ -87,13 +93,15 @@ fn paged(random: &mut Random, bytes: bool) -> Vec<Case> {
             soft_cap,
             window,
             packed: 0,
+            sinks: u32::from(window > 0 || block == 8),
+            chunk: if block == 2 || heads == 12 { 63 } else { 0 },
         };
         let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
         let lines = (8 * params.page * kv_heads) as usize;
         let (keys, values) = (cache(random, bytes, lines, length), cache(random, bytes, lines, length));
         let y = untouched((tokens * params.y_stride) as usize);
         let inputs = inputs(&positions, block, |token| if block == 1 { in_turn(token) } else { 1 });
-        let buffers = vec![inputs, q, keys, values, y];
+        let buffers = vec![inputs, q, keys, values, sinks, y];
         let label = format!("{heads} heads of {kv_heads}, {length} long, by {block}, window {window}, cap {soft_cap}");
         case(params, buffers, Element::F32, APPROXIMATE, label)
     };

@@ -21,6 +21,8 @@ struct Params {
     soft_cap: f32,
     window: u32,
     packed: u32,
+    sinks: u32,
+    chunk: u32,
 }
 
 var<immediate> params: Params;
@@ -28,7 +30,8 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> q: array<f32>;
 @group(0) @binding(2) var<storage, read> keys: array<CacheWord>;
 @group(0) @binding(3) var<storage, read> values: array<CacheWord>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<storage, read> sinks: array<f32>;
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 const ROWS = 16u;
 const KEYS = 64u;
@@ -62,6 +65,11 @@ fn masked_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32
     var is_visible = position < end && position <= row_position[row] && row < rows;
     if params.window != 0u {
         is_visible = is_visible && position + params.window > row_position[row];
+    }
+    if params.chunk != 0u {
+        // Not a division by zero where the kernel is specialized to this constant.
+        let chunk = max(params.chunk, 1u);
+        is_visible = is_visible && position / chunk == row_position[row] / chunk;
     }
     return select(LOWEST, capped, is_visible);
 }
@@ -109,6 +117,9 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     if params.window != 0u && first_position + 1u > params.window {
         begin = first_position + 1u - params.window;
     }
+    if params.chunk != 0u {
+        begin = max(begin, first_position / max(params.chunk, 1u) * params.chunk);
+    }
     let visible = last_position + 1u - begin;
     let keys_per_split = (visible + params.splits * KEYS - 1u) / (params.splits * KEYS) * KEYS;
     let start = begin + min(group.z * keys_per_split, visible);
@@ -117,6 +128,11 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     if lane < ROWS {
         row_max[lane] = LOWEST;
         row_sum[lane] = 0.0;
+        // An attention sink is a key whose value is zero.
+        if params.sinks != 0u && group.z == 0u {
+            row_max[lane] = sinks[group.y * gqa_ratio + (first_row + lane) % gqa_ratio];
+            row_sum[lane] = 1.0;
+        }
         row_position[lane] = inputs[first_token + min((first_row + lane) / gqa_ratio, count - 1u)];
     }
     let key_vec4s = params.key_length / 4u;

@@ -44,6 +44,12 @@ constants! {
         /// Whether `lm_flash_attention_*` writes f16, two values per word, as input of a
         /// matrix-unit product. The row stride of `y` then counts f16 values.
         pub packed: u32,
+        /// Whether heads have attention sinks: `sinks` has one more score of each query head, of a
+        /// key whose value is zero. With several splits it is part of the first.
+        pub sinks: u32,
+        /// Length of chunks: only keys of the same chunk are visible, which start at its multiples.
+        /// 0 disables them.
+        pub chunk: u32,
     }
 }
 
@@ -93,7 +99,7 @@ const ATTENTION: Family = Family {
     text: include_str!("lm_attention.wgsl"),
     entry: "lm_attention",
     variants: &[],
-    bindings: &[read("inputs"), read("q"), read("keys"), read("values"), write("y")],
+    bindings: &[read("inputs"), read("q"), read("keys"), read("values"), read("sinks"), write("y")],
     constants: LmAttention::CONSTANTS,
     workgroup: [128, 1, 1],
     cases: cases::of,

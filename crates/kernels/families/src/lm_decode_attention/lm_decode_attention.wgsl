@@ -24,10 +24,18 @@ struct Params {
     soft_cap: f32,
     window: u32,
     epsilon: f32,
+    temperature_scale: f32,
+    temperature_interval: u32,
+    temperature_offset: u32,
+    chunk: u32,
 }
 
 const NORMS = 1u;
 const INTERLEAVED = 2u;
+const AFTER_ROPE = 4u;
+const SINKS = 8u;
+const EACH_HEAD = 16u;
+const CENTERED = 32u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -156,6 +164,10 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     if params.window != 0u && position + 1u > params.window {
         begin = position + 1u - params.window;
     }
+    if params.chunk != 0u {
+        // Not a division by zero where the kernel is specialized to this constant.
+        begin = max(begin, position / max(params.chunk, 1u) * params.chunk);
+    }
     let visible = position + 1u - begin;
     let keys_per_split = (visible + params.splits * 128u - 1u) / (params.splits * 128u) * 128u;
     let start = begin + min(group.z * keys_per_split, visible);
@@ -172,10 +184,25 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     let is_key = lane >= 64u;
     let source = base + select(group.y, params.heads + kv_head, is_key) * params.key_length;
     var norm_scale = 1.0;
+    var mean = 0.0;
     if (params.flags & NORMS) != 0u {
+        if (params.flags & CENTERED) != 0u {
+            var sum = 0.0;
+            for (var c = half_lane; c < params.key_length; c += 64u) {
+                sum += qkv[source + c];
+            }
+            totals[lane] = sum;
+            workgroupBarrier();
+            for (var i = 0u; i < 64u; i += 1u) {
+                mean += totals[(lane & 64u) + i];
+            }
+            mean /= f32(params.key_length);
+            workgroupBarrier();
+        }
         var squares = 0.0;
         for (var c = half_lane; c < params.key_length; c += 64u) {
-            squares += qkv[source + c] * qkv[source + c];
+            let centered = qkv[source + c] - mean;
+            squares += centered * centered;
         }
         totals[lane] = squares;
         workgroupBarrier();
@@ -184,6 +211,11 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
             squares += totals[(lane & 64u) + i];
         }
         norm_scale = 1.0 / sqrt(squares / f32(params.key_length) + params.epsilon);
+    }
+    var query_scale = params.scale;
+    if params.temperature_interval != 0u {
+        let steps = (position + params.temperature_offset) / max(params.temperature_interval, 1u);
+        query_scale *= 1.0 + params.temperature_scale * log(f32(steps + 1u));
     }
     for (var pair = half_lane; pair < params.key_length / 2u; pair += 64u) {
         // Elements past the rotated pairs are copied unchanged.
@@ -194,15 +226,23 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
             i1 = pair + params.pairs;
         }
         var v = vec2<f32>(qkv[source + i0], qkv[source + i1]);
+        var weights = vec2<f32>(1.0);
         if (params.flags & NORMS) != 0u {
-            let weights_at = select(0u, params.key_length, is_key);
-            v *= norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
+            var weights_at = select(0u, params.key_length, is_key);
+            if (params.flags & EACH_HEAD) != 0u {
+                weights_at = source - base;
+            }
+            v -= vec2<f32>(mean);
+            weights = norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
         }
+        // Rotation keeps the mean square, so that only the weights can come after it.
+        let is_after = (params.flags & AFTER_ROPE) != 0u;
+        v *= select(weights, vec2<f32>(1.0), is_after);
         if pair < params.pairs {
             let rotation = rotations[position * params.pairs + pair];
             v = vec2<f32>(v.x * rotation.x - v.y * rotation.y, v.x * rotation.y + v.y * rotation.x);
         }
-        v *= select(params.scale, 1.0, is_key);
+        v *= select(vec2<f32>(1.0), weights, is_after) * select(query_scale, 1.0, is_key);
         let to = lane & 64u;
         rotated[to + i0 / 4u][i0 % 4u] = v.x;
         rotated[to + i1 / 4u][i1 % 4u] = v.y;
@@ -220,6 +260,13 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
 
     var sum = WeightedSum(vec4<f32>(), vec4<f32>(), 0.0);
     var running_max = LOWEST;
+    // An attention sink is a key whose value is zero, in the first split and with the first team.
+    if (params.flags & SINKS) != 0u && group.z == 0u {
+        let weights = select(2u, params.heads + params.kv_heads, (params.flags & EACH_HEAD) != 0u);
+        let sinks_at = select(0u, weights * params.key_length, (params.flags & NORMS) != 0u);
+        running_max = norms[sinks_at + group.y];
+        sum.total = select(0.0, 1.0, team == 0u);
+    }
     for (var first = start; first < end; first += keys_per_step) {
         let count = min(keys_per_step, end - first);
         // Index of the new token's key among the current keys, if it is one of them.

@@ -39,6 +39,14 @@ constants! {
         pub window: u32,
         /// Added to the mean square of a head.
         pub epsilon: f32,
+        /// As in [`LmRopeKvStore`].
+        pub temperature_scale: f32,
+        /// As in [`LmRopeKvStore`].
+        pub temperature_interval: u32,
+        /// As in [`LmRopeKvStore`].
+        pub temperature_offset: u32,
+        /// As in [`LmAttention`].
+        pub chunk: u32,
     }
 }
 
@@ -63,6 +71,10 @@ impl LmDecodeAttention {
             soft_cap: attention.soft_cap,
             window: attention.window,
             epsilon: heads.epsilon,
+            temperature_scale: heads.temperature_scale,
+            temperature_interval: heads.temperature_interval,
+            temperature_offset: heads.temperature_offset,
+            chunk: attention.chunk,
         })
     }
 
@@ -81,6 +93,9 @@ impl LmDecodeAttention {
             epsilon: self.epsilon,
             used: 0,
             part_stride: 0,
+            temperature_scale: self.temperature_scale,
+            temperature_interval: self.temperature_interval,
+            temperature_offset: self.temperature_offset,
         }
     }
 
@@ -102,6 +117,8 @@ impl LmDecodeAttention {
             soft_cap: self.soft_cap,
             window: self.window,
             packed: 0,
+            sinks: u32::from(self.flags & LmRopeKvStore::SINKS != 0),
+            chunk: self.chunk,
         }
     }
 }

@@ -132,24 +132,32 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         cases.push(Case { grid, ..case(params, buffers, Element::F16, Tolerance::Half, "packed".to_owned()) });
     }
     if vector {
-        // Pairs of a token and one of three experts.
-        let (rows, columns, tokens) = (10, 64, 6);
-        let (codes, scales) = weights(random, format, 3 * rows as usize * columns as usize / 32);
-        let params = LmLinear {
-            rows,
-            columns,
-            tokens,
-            x_stride: columns,
-            y_stride: rows,
-            experts: 3,
-            sharing: 2,
-            ..LmLinear::default()
-        };
-        let x = whole(random, tokens / 2 * columns);
-        let buffers =
-            vec![codes, scales, x, vec![0; 4], vec![2, 0, 1, 1, 0, 2], vec![0; 4], untouched((tokens * rows) as usize)];
-        let grid = params.vector_grid(1);
-        cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, "experts".to_owned()) });
+        cases.extend(
+            [0, LmLinear::BIAS, LmLinear::SWIGLU_OAI | LmLinear::BIAS].map(|flags| experts(random, format, flags)),
+        );
     }
     cases
+}
+
+/// Pairs of a token and one of three experts.
+fn experts(random: &mut Random, format: WeightFormat, flags: u32) -> Case {
+    let (rows, columns, tokens) = (10, 64, 6);
+    let (codes, scales) = weights(random, format, 3 * rows as usize * columns as usize / 32);
+    let params = LmLinear {
+        rows,
+        columns,
+        tokens,
+        x_stride: columns,
+        y_stride: rows,
+        flags,
+        experts: 3,
+        sharing: 2,
+        ..LmLinear::default()
+    };
+    let x = whole(random, tokens / 2 * columns);
+    let bias = words(&random.floats(3 * rows as usize, -1.0, 1.0));
+    let experts = vec![2, 0, 1, 1, 0, 2];
+    let buffers = vec![codes, scales, x, bias, experts, vec![0; 4], untouched((tokens * rows) as usize)];
+    let grid = params.vector_grid(1);
+    Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, format!("experts, flags {flags}")) }
 }

@@ -91,15 +91,15 @@ fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
             }
             if (params.flags & GATE) != 0u {
                 if first < params.rows {
-                    epilogue_gated(to, first, sum.xy);
+                    epilogue_gated(to, first, 0u, sum.xy);
                 }
                 if first + 2u < params.rows {
-                    epilogue_gated(to, first + 2u, sum.zw);
+                    epilogue_gated(to, first + 2u, 0u, sum.zw);
                 }
             } else {
                 for (var r = 0u; r < 4u; r += 1u) {
                     if first + r < params.rows {
-                        epilogue(to, first + r, sum[r]);
+                        epilogue(to, first + r, 0u, sum[r]);
                     }
                 }
             }

@@ -154,11 +154,11 @@ fn lm_matvec(
             let first = tile + lane * 2u;
             if first < params.rows {
                 if (params.flags & GATE) != 0u {
-                    epilogue_gated(token, first, sum);
+                    epilogue_gated(token, first, first_row, sum);
                 } else {
-                    epilogue(token, first, sum.x);
+                    epilogue(token, first, first_row, sum.x);
                     if first + 1u < params.rows {
-                        epilogue(token, first + 1u, sum.y);
+                        epilogue(token, first + 1u, first_row, sum.y);
                     }
                 }
             }

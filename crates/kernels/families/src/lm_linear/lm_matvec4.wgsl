@@ -117,11 +117,11 @@ fn reduce_and_store(token: u32, tile: u32, lane: u32) {
         let row = tile + lane * 2u;
         if row < params.rows {
             if (params.flags & GATE) != 0u {
-                epilogue_gated(token, row, sum);
+                epilogue_gated(token, row, 0u, sum);
             } else {
-                epilogue(token, row, sum.x);
+                epilogue(token, row, 0u, sum.x);
                 if row + 1u < params.rows {
-                    epilogue(token, row + 1u, sum.y);
+                    epilogue(token, row + 1u, 0u, sum.y);
                 }
             }
         }

@@ -31,7 +31,7 @@ constants! {
         /// Offset in floats of the first output within a row of `y`.
         pub y_offset: u32,
         /// Sum of [`Self::ADD`], [`Self::BIAS`], [`Self::NORM`], [`Self::PACKED`] and at most one
-        /// of [`Self::SILU`] and [`Self::GELU`].
+        /// of [`Self::SILU`], [`Self::GELU`] and [`Self::SWIGLU_OAI`].
         pub flags: u32,
         /// Number of experts; 0 for a dense layer.
         pub experts: u32,
@@ -49,13 +49,16 @@ constants! {
 impl LmLinear {
     /// Adds to `y` instead of overwriting it.
     pub const ADD: u32 = 1;
-    /// Adds `bias[row]`.
+    /// Adds `bias[row]`; with experts, those of all matrices follow each other.
     pub const BIAS: u32 = 2;
     /// SwiGLU: rows `2 i` and `2 i + 1` are gate and up; the output is `silu(gate) * up`.
     pub const SILU: u32 = 4;
     /// GeGLU: as [`Self::SILU`], with the tanh approximation of GELU.
     pub const GELU: u32 = 8;
-    /// Mask of both gate flags.
+    /// SwiGLU of gpt-oss: as [`Self::SILU`], with the inputs and the activation of
+    /// [`LmGlu::SWIGLU_OAI`](crate::LmGlu::SWIGLU_OAI).
+    pub const SWIGLU_OAI: u32 = 12;
+    /// Mask of the gate flags.
     pub const GATE: u32 = 12;
     /// With [`Self::GATE`], `y` is f16, two values per word; `y_stride` and `y_offset` count words.
     /// Only for `lm_matmul_coopmat_*`.

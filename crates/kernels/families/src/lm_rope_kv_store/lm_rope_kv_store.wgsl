@@ -17,10 +17,16 @@ struct Params {
     epsilon: f32,
     used: u32,
     part_stride: u32,
+    temperature_scale: f32,
+    temperature_interval: u32,
+    temperature_offset: u32,
 }
 
 const NORMS = 1u;
 const INTERLEAVED = 2u;
+const AFTER_ROPE = 4u;
+const EACH_HEAD = 16u;
+const CENTERED = 32u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -62,6 +68,30 @@ fn sum_partials(offsets: vec4<u32>) -> vec4<f32> {
     return sum;
 }
 
+// Attention temperature: the factors of queries at these positions.
+fn temperature(position: vec4<u32>) -> vec4<f32> {
+    if params.temperature_interval == 0u {
+        return vec4<f32>(1.0);
+    }
+    // Not a division by zero where the kernel is specialized to this constant.
+    let interval = max(params.temperature_interval, 1u);
+    let steps = (position + vec4<u32>(params.temperature_offset)) / vec4<u32>(interval);
+    return vec4<f32>(1.0) + params.temperature_scale * log(vec4<f32>(steps + vec4<u32>(1u)));
+}
+
+// The sums of the values of all invocations.
+fn workgroup_sum(lane: u32, value: vec4<f32>) -> vec4<f32> {
+    sums[lane] = value;
+    workgroupBarrier();
+    for (var step = 32u; step > 0u; step = step / 2u) {
+        if lane < step {
+            sums[lane] += sums[lane + step];
+        }
+        workgroupBarrier();
+    }
+    return sums[0];
+}
+
 fn component(v: vec4<u32>, i: u32) -> u32 {
     return select(select(v.x, v.y, i == 1u), select(v.z, v.w, i == 3u), i >= 2u);
 }
@@ -96,23 +126,32 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     }
     let first_rotation = load_rotation(position, min(lane, max(params.pairs, 1u) - 1u));
     workgroupBarrier();
+    var norm_start = select(params.key_length, 0u, is_query);
+    if (params.flags & EACH_HEAD) != 0u {
+        norm_start = offset;
+    }
     if (params.flags & NORMS) != 0u && !is_value {
+        if (params.flags & CENTERED) != 0u {
+            var sum = vec4<f32>();
+            for (var i = lane; i < head_length; i += 64u) {
+                sum += head[i];
+            }
+            let mean = workgroup_sum(lane, sum) / f32(head_length);
+            workgroupBarrier();
+            for (var i = lane; i < head_length; i += 64u) {
+                head[i] -= mean;
+            }
+        }
         var square_sums = vec4<f32>();
         for (var i = lane; i < head_length; i += 64u) {
             square_sums += head[i] * head[i];
         }
-        sums[lane] = square_sums;
-        workgroupBarrier();
-        for (var step = 32u; step > 0u; step = step / 2u) {
-            if lane < step {
-                sums[lane] += sums[lane + step];
-            }
-            workgroupBarrier();
-        }
-        let scale = 1.0 / sqrt(sums[0] / f32(head_length) + params.epsilon);
-        let norm_start = select(params.key_length, 0u, is_query);
+        let scale = 1.0 / sqrt(workgroup_sum(lane, square_sums) / f32(head_length) + params.epsilon);
         for (var i = lane; i < head_length; i += 64u) {
-            head[i] = head[i] * scale * norms[norm_start + i];
+            head[i] *= scale;
+            if (params.flags & AFTER_ROPE) == 0u {
+                head[i] *= norms[norm_start + i];
+            }
         }
         workgroupBarrier();
     }
@@ -134,11 +173,19 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             head[i1] = a * rotation.y + b * rotation.x;
         }
         workgroupBarrier();
+        // Rotation keeps the mean square, so that only the weights come after it.
+        if (params.flags & (NORMS | AFTER_ROPE)) == (NORMS | AFTER_ROPE) {
+            for (var i = lane; i < head_length; i += 64u) {
+                head[i] *= norms[norm_start + i];
+            }
+            workgroupBarrier();
+        }
     }
 
     if is_query {
+        let factor = temperature(position);
         for (var i = lane; i < head_length; i += 64u) {
-            let v = head[i];
+            let v = head[i] * factor;
             qkv[base.x + i] = v.x;
             if count > 1u {
                 qkv[base.y + i] = v.y;

@@ -23,7 +23,8 @@ constants! {
         pub value_length: u32,
         /// Rotated pairs per head.
         pub pairs: u32,
-        /// Sum of [`Self::NORMS`] and [`Self::INTERLEAVED`].
+        /// Sum of [`Self::NORMS`], [`Self::INTERLEAVED`], [`Self::AFTER_ROPE`], [`Self::EACH_HEAD`]
+        /// and [`Self::CENTERED`]; others are ignored.
         pub flags: u32,
         /// Row stride of `qkv` in floats. A row holds queries, then keys, then values.
         pub stride: u32,
@@ -35,6 +36,13 @@ constants! {
         pub used: u32,
         /// Row stride of `parts` in floats.
         pub part_stride: u32,
+        /// Attention temperature: queries are multiplied by `1 + scale * ln(1 + floor((position +
+        /// offset) / interval))`.
+        pub temperature_scale: f32,
+        /// Its interval in positions; 0 disables it.
+        pub temperature_interval: u32,
+        /// Its offset in positions.
+        pub temperature_offset: u32,
     }
 }
 
@@ -43,6 +51,16 @@ impl LmRopeKvStore {
     pub const NORMS: u32 = 1;
     /// Rotates adjacent elements (interleaved) instead of the two halves of a head.
     pub const INTERLEAVED: u32 = 2;
+    /// With [`Self::NORMS`], multiplies by the weights after rotation, which must keep the mean
+    /// square.
+    pub const AFTER_ROPE: u32 = 4;
+    /// Only for `lm_decode_attention_*`: `norms` has attention sinks behind the weights of the norms.
+    pub const SINKS: u32 = 8;
+    /// With [`Self::NORMS`], every query and key head has its own weights, in this order.
+    pub const EACH_HEAD: u32 = 16;
+    /// With [`Self::NORMS`], layer norm: subtracts the mean of a head. Not with
+    /// [`Self::AFTER_ROPE`].
+    pub const CENTERED: u32 = 32;
     /// Maximum head size.
     pub const LONGEST: u32 = 512;
     /// Tokens per workgroup.
@@ -96,6 +114,10 @@ fn cases(kernel: &str, random: &mut Random) -> Vec<Case> {
             epsilon: 0.0,
             used,
             part_stride: 8 * length + 16,
+            temperature_scale: 0.5,
+            // No position is as high, so that queries are exact.
+            temperature_interval: 64,
+            temperature_offset: 1,
         };
         let qkv = whole(random, 6 * params.stride);
         let parts = whole(random, 6 * used.max(1) * params.part_stride);

@@ -46,7 +46,7 @@ fn unit_tokens(p: &LmAttention) -> usize {
 
 impl<const BYTES: bool> Reference for Attention<BYTES> {
     type Params = LmAttention;
-    const INPUTS: usize = 4;
+    const INPUTS: usize = 5;
     const OUTPUTS: usize = 1;
 
     /// A unit is some tokens and a KV head.
@@ -131,8 +131,11 @@ impl SequenceTokens<'_> {
     /// The positions that a token attends to.
     #[inline(always)]
     fn visible(&self, token: usize) -> Range<usize> {
-        let end = word(self.inputs[0], token) + 1;
-        (if self.p.window == 0 { 0 } else { end.saturating_sub(self.p.window as usize) })..end
+        let position = word(self.inputs[0], token);
+        let end = position + 1;
+        let window = if self.p.window == 0 { 0 } else { end.saturating_sub(self.p.window as usize) };
+        let chunk = position - position % (self.p.chunk as usize).max(1);
+        (if self.p.chunk == 0 { window } else { window.max(chunk) })..end
     }
 
     /// The row of a position in the caches.
@@ -150,13 +153,28 @@ impl SequenceTokens<'_> {
         floats(self.inputs[1], token * self.p.q_stride as usize + (self.head * self.query_heads() + head) * keys, keys)
     }
 
+    /// The maximum score of a head and its sum of weights together with its sink, and the factor of
+    /// what was summed without it.
+    #[inline(always)]
+    fn with_sink(&self, head: usize, (max, total): (f32, f32)) -> (f32, f32, f32) {
+        if self.p.sinks == 0 {
+            return (max, total, 1.0);
+        }
+        let sink = self.inputs[4].get(head).map_or(f32::NEG_INFINITY, |word| f32::from_bits(*word));
+        let top = max.max(sink);
+        let factor = (max - top).exp();
+        (top, total * factor + (sink - top).exp(), factor)
+    }
+
     /// Writes the result of a query: weighted sums of values, the maximum score and the sum of
     /// weights.
     #[inline(always)]
-    fn finish(&self, token: usize, head: usize, sums: impl Fn(usize) -> f32, (max, total): (f32, f32)) {
+    fn finish(&self, token: usize, head: usize, sums: impl Fn(usize) -> f32, ends: (f32, f32)) {
         let (p, y) = (self.p, self.y);
         let values = p.value_length as usize;
         let head = self.head * self.query_heads() + head;
+        let (max, total, factor) = self.with_sink(head, ends);
+        let sums = |d: usize| sums(d) * factor;
         if p.splits == 1 {
             let start = token * p.y_stride as usize + head * values;
             if p.packed != 0 {

@@ -10,7 +10,7 @@ use super::attention::Attention;
 use super::rope_kv_store::RopeKvStore;
 use super::{AtomicWords, Reference, WorkSize};
 use crate::KernelFactory;
-use roci_families::LmDecodeAttention;
+use roci_families::{LmDecodeAttention, LmRopeKvStore};
 use roci_simd::Level;
 use std::sync::Arc;
 
@@ -43,7 +43,13 @@ impl<const BYTES: bool> Reference for DecodeAttention<BYTES> {
         RopeKvStore::<BYTES>::compute(level, &heads, &sources, &targets, all(RopeKvStore::<BYTES>::work_size(&heads)));
         let [queries, keys, values] = targets.map(|cells| cells.words());
         let attention = p.attention();
-        let sources = [inputs[0], &queries, &keys, &values];
+        // The sinks are behind the weights of the norms.
+        let norms = match (p.flags & LmRopeKvStore::NORMS, p.flags & LmRopeKvStore::EACH_HEAD) {
+            (0, _) => 0,
+            (_, 0) => 2 * p.key_length as usize,
+            _ => ((p.heads + p.kv_heads) * p.key_length) as usize,
+        };
+        let sources = [inputs[0], &queries, &keys, &values, inputs[1].get(norms..).unwrap_or(&[])];
         let units = all(Attention::<BYTES>::work_size(&attention));
         Attention::<BYTES>::compute(level, &attention, &sources, &outputs[2..], units);
     }

@@ -154,9 +154,10 @@ impl Task for LinearTask<'_> {
                 self.decode(first, step, &mut weights);
             }
             for token in 0..p.tokens as usize {
+                let mut first_row = 0;
                 if p.experts != 0 {
-                    let expert = word(self.experts, token).min(p.experts as usize - 1);
-                    self.decode(expert * rows + first, step, &mut weights);
+                    first_row = word(self.experts, token).min(p.experts as usize - 1) * rows;
+                    self.decode(first_row + first, step, &mut weights);
                 }
                 if self.form == MATMUL_COOPMAT {
                     let from = token * p.x_stride as usize;
@@ -172,7 +173,7 @@ impl Task for LinearTask<'_> {
                         for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
                             *sum = dot(&weights[own.clone()], normed.get(own.clone()).unwrap_or(&[]));
                         }
-                        self.finish(token * parts + part, first, sums);
+                        self.finish(token * parts + part, first, 0, sums);
                     }
                     continue;
                 }
@@ -182,7 +183,7 @@ impl Task for LinearTask<'_> {
                 for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
                     *sum = dot(weights, &normed) * factor;
                 }
-                self.finish(token, first, sums);
+                self.finish(token, first, first_row, sums);
             }
         }
     }
@@ -227,19 +228,24 @@ impl LinearTask<'_> {
         }
     }
 
+    /// `first_row` is the first row of the expert's matrix, or 0.
     #[inline(always)]
-    fn finish(&self, token: usize, row: usize, sums: [f32; 2]) {
+    fn finish(&self, token: usize, row: usize, first_row: usize, sums: [f32; 2]) {
         let p = self.p;
         let bias = |row: usize| {
             if p.flags & Params::BIAS == 0 {
                 0.0
             } else {
-                self.inputs[3].get(row).map_or(0.0, |word| f32::from_bits(*word))
+                self.inputs[3].get(first_row + row).map_or(0.0, |word| f32::from_bits(*word))
             }
         };
         let start = token * p.y_stride as usize + p.y_offset as usize;
         if p.flags & Params::GATE != 0 {
-            let value = activation(p.flags & Params::GELU != 0, sums[0] + bias(row)) * (sums[1] + bias(row + 1));
+            let (gate, up) = (sums[0] + bias(row), sums[1] + bias(row + 1));
+            let value = match p.flags & Params::GATE {
+                Params::SWIGLU_OAI => swiglu_oai(gate, up),
+                kind => activation(kind == Params::GELU, gate) * up,
+            };
             if p.flags & Params::PACKED == 0 {
                 return self.y.set(start + row / 2, value);
             }
@@ -259,6 +265,13 @@ impl LinearTask<'_> {
 pub(super) fn activation(gelu: bool, x: f32) -> f32 {
     let z = if gelu { 1.595_769 * (x + 0.044_715 * x * x * x) } else { x };
     x / (1.0 + (-z).exp())
+}
+
+/// SwiGLU of gpt-oss.
+#[inline(always)]
+pub(super) fn swiglu_oai(gate: f32, up: f32) -> f32 {
+    let gate = gate.min(7.0);
+    gate / (1.0 + (-1.702 * gate).exp()) * (up.clamp(-7.0, 7.0) + 1.0)
 }
 
 /// The dot product, in 16 independent sums.

@@ -381,49 +381,56 @@ ROCI_FN float activation(float v_6, private const Params *params) {
     return v_6 / (1.0f + __builtin_elementwise_exp(-z));
 }
 
-ROCI_FN float gated_unit(uint row_2, float2 sums_1, private const Params *params, global const float *bias) {
+ROCI_FN float gated_unit(uint row_2, uint first_row_2, float2 sums_1, private const Params *params, global const float *bias) {
     float2 v_7 = (float2)(0.0f);
     v_7 = sums_1;
-    const uint _e5 = (*params).flags;
-    if ((_e5 & 2u) != 0u) {
-        const float2 _e10 = v_7;
-        const float _e13 = bias[row_2];
-        const float _e18 = bias[row_2 + 1u];
-        v_7 = _e10 + ((float2)(_e13, _e18));
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 2u) != 0u) {
+        const float2 _e11 = v_7;
+        const float _e15 = bias[first_row_2 + row_2];
+        const float _e21 = bias[(first_row_2 + row_2) + 1u];
+        v_7 = _e11 + ((float2)(_e15, _e21));
     }
-    const float _e22 = v_7.x;
-    const float _e23 = activation(_e22, params);
-    const float _e25 = v_7.y;
-    return _e23 * _e25;
+    const uint _e26 = (*params).flags;
+    if ((_e26 & 12u) == 12u) {
+        const float _e32 = v_7.x;
+        const float gate = __builtin_elementwise_minnum(_e32, 7.0f);
+        const float _e42 = v_7.y;
+        return (gate / (1.0f + __builtin_elementwise_exp((-1.702f) * gate))) * (__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e42, -7.0f), 7.0f) + 1.0f);
+    }
+    const float _e50 = v_7.x;
+    const float _e51 = activation(_e50, params);
+    const float _e53 = v_7.y;
+    return _e51 * _e53;
 }
 
-ROCI_FN void epilogue_gated(uint token, uint row_3, float2 sums_2, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_gated(uint token, uint row_3, uint first_row_3, float2 sums_2, private const Params *params, global const float *bias, global float *y) {
+    const uint _e7 = (*params).y_stride;
+    const uint _e11 = (*params).y_offset;
+    const float _e17 = gated_unit(row_3, first_row_3, sums_2, params, bias);
+    y[((token * _e7) + _e11) + (row_3 / 2u)] = _e17;
+}
+
+ROCI_FN void epilogue(uint token_1, uint row_4, uint first_row_4, float sum, private const Params *params, global const float *bias, global float *y) {
+    float v_8 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
-    const float _e16 = gated_unit(row_3, sums_2, params, bias);
-    y[((token * _e6) + _e10) + (row_3 / 2u)] = _e16;
-}
-
-ROCI_FN void epilogue(uint token_1, uint row_4, float sum, private const Params *params, global const float *bias, global float *y) {
-    float v_8 = 0.0f;
-    const uint _e5 = (*params).y_stride;
-    const uint _e9 = (*params).y_offset;
-    const uint at_5 = ((token_1 * _e5) + _e9) + row_4;
+    const uint at_5 = ((token_1 * _e6) + _e10) + row_4;
     v_8 = sum;
-    const uint _e15 = (*params).flags;
-    if ((_e15 & 2u) != 0u) {
-        const float _e20 = v_8;
-        const float _e23 = bias[row_4];
-        v_8 = _e20 + _e23;
+    const uint _e16 = (*params).flags;
+    if ((_e16 & 2u) != 0u) {
+        const float _e21 = v_8;
+        const float _e25 = bias[first_row_4 + row_4];
+        v_8 = _e21 + _e25;
     }
-    const uint _e27 = (*params).flags;
-    if ((_e27 & 1u) != 0u) {
-        const float _e32 = v_8;
-        const float _e35 = y[at_5];
-        v_8 = _e32 + _e35;
+    const uint _e29 = (*params).flags;
+    if ((_e29 & 1u) != 0u) {
+        const float _e34 = v_8;
+        const float _e37 = y[at_5];
+        v_8 = _e34 + _e37;
     }
-    const float _e39 = v_8;
-    y[at_5] = _e39;
+    const float _e41 = v_8;
+    y[at_5] = _e41;
 }
 
 kernel __attribute__((reqd_work_group_size(128, 1, 1)))
@@ -692,18 +699,21 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
                 if (first_2 < _e435) {
                     const uint _e439 = params.flags;
                     if ((_e439 & 12u) != 0u) {
-                        epilogue_gated(token_2, first_2, sum_1, &params, bias, y);
+                        const uint _e444 = first_row;
+                        epilogue_gated(token_2, first_2, _e444, sum_1, &params, bias, y);
                     } else {
-                        epilogue(token_2, first_2, sum_1.x, &params, bias, y);
-                        const uint _e449 = params.rows;
-                        if ((first_2 + 1u) < _e449) {
-                            epilogue(token_2, first_2 + 1u, sum_1.y, &params, bias, y);
+                        const uint _e445 = first_row;
+                        epilogue(token_2, first_2, _e445, sum_1.x, &params, bias, y);
+                        const uint _e451 = params.rows;
+                        if ((first_2 + 1u) < _e451) {
+                            const uint _e455 = first_row;
+                            epilogue(token_2, first_2 + 1u, _e455, sum_1.y, &params, bias, y);
                         }
                     }
                 }
             }
         }
-        const uint _e454 = tile;
-        tile = _e454 + (groups.x * 8u);
+        const uint _e457 = tile;
+        tile = _e457 + (groups.x * 8u);
     }
 }

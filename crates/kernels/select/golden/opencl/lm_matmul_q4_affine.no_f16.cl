@@ -163,49 +163,56 @@ ROCI_FN float activation(float v_1, private const Params *params) {
     return v_1 / (1.0f + exp(-z));
 }
 
-ROCI_FN float gated_unit(uint row_1, float2 sums, private const Params *params, global const float *bias) {
+ROCI_FN float gated_unit(uint row_1, uint first_row, float2 sums, private const Params *params, global const float *bias) {
     float2 v_2 = (float2)(0.0f);
     v_2 = sums;
-    const uint _e5 = (*params).flags;
-    if ((_e5 & 2u) != 0u) {
-        const float2 _e10 = v_2;
-        const float _e13 = bias[row_1];
-        const float _e18 = bias[row_1 + 1u];
-        v_2 = _e10 + ((float2)(_e13, _e18));
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 2u) != 0u) {
+        const float2 _e11 = v_2;
+        const float _e15 = bias[first_row + row_1];
+        const float _e21 = bias[(first_row + row_1) + 1u];
+        v_2 = _e11 + ((float2)(_e15, _e21));
     }
-    const float _e22 = v_2.x;
-    const float _e23 = activation(_e22, params);
-    const float _e25 = v_2.y;
-    return _e23 * _e25;
+    const uint _e26 = (*params).flags;
+    if ((_e26 & 12u) == 12u) {
+        const float _e32 = v_2.x;
+        const float gate = fmin(_e32, 7.0f);
+        const float _e42 = v_2.y;
+        return (gate / (1.0f + exp((-1.702f) * gate))) * (fmin(fmax(_e42, -7.0f), 7.0f) + 1.0f);
+    }
+    const float _e50 = v_2.x;
+    const float _e51 = activation(_e50, params);
+    const float _e53 = v_2.y;
+    return _e51 * _e53;
 }
 
-ROCI_FN void epilogue_gated(uint token, uint row_2, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_gated(uint token, uint row_2, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    const uint _e7 = (*params).y_stride;
+    const uint _e11 = (*params).y_offset;
+    const float _e17 = gated_unit(row_2, first_row_1, sums_1, params, bias);
+    y[((token * _e7) + _e11) + (row_2 / 2u)] = _e17;
+}
+
+ROCI_FN void epilogue(uint token_1, uint row_3, uint first_row_2, float sum_1, private const Params *params, global const float *bias, global float *y) {
+    float v_3 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
-    const float _e16 = gated_unit(row_2, sums_1, params, bias);
-    y[((token * _e6) + _e10) + (row_2 / 2u)] = _e16;
-}
-
-ROCI_FN void epilogue(uint token_1, uint row_3, float sum_1, private const Params *params, global const float *bias, global float *y) {
-    float v_3 = 0.0f;
-    const uint _e5 = (*params).y_stride;
-    const uint _e9 = (*params).y_offset;
-    const uint at_1 = ((token_1 * _e5) + _e9) + row_3;
+    const uint at_1 = ((token_1 * _e6) + _e10) + row_3;
     v_3 = sum_1;
-    const uint _e15 = (*params).flags;
-    if ((_e15 & 2u) != 0u) {
-        const float _e20 = v_3;
-        const float _e23 = bias[row_3];
-        v_3 = _e20 + _e23;
+    const uint _e16 = (*params).flags;
+    if ((_e16 & 2u) != 0u) {
+        const float _e21 = v_3;
+        const float _e25 = bias[first_row_2 + row_3];
+        v_3 = _e21 + _e25;
     }
-    const uint _e27 = (*params).flags;
-    if ((_e27 & 1u) != 0u) {
-        const float _e32 = v_3;
-        const float _e35 = y[at_1];
-        v_3 = _e32 + _e35;
+    const uint _e29 = (*params).flags;
+    if ((_e29 & 1u) != 0u) {
+        const float _e34 = v_3;
+        const float _e37 = y[at_1];
+        v_3 = _e34 + _e37;
     }
-    const float _e39 = v_3;
-    y[at_1] = _e39;
+    const float _e41 = v_3;
+    y[at_1] = _e41;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -326,38 +333,38 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
                 if ((_e180 & 12u) != 0u) {
                     const uint _e187 = params.rows;
                     if (first < _e187) {
-                        const float4 _e189 = sum;
-                        epilogue_gated(to, first, _e189.xy, &params, bias, y);
+                        const float4 _e190 = sum;
+                        epilogue_gated(to, first, 0u, _e190.xy, &params, bias, y);
                     }
-                    const uint _e195 = params.rows;
-                    if ((first + 2u) < _e195) {
-                        const float4 _e199 = sum;
-                        epilogue_gated(to, first + 2u, _e199.zw, &params, bias, y);
+                    const uint _e196 = params.rows;
+                    if ((first + 2u) < _e196) {
+                        const float4 _e201 = sum;
+                        epilogue_gated(to, first + 2u, 0u, _e201.zw, &params, bias, y);
                     }
                 } else {
                     r = 0u;
                     while (true) {
-                        const uint _e203 = r;
-                        if (!(_e203 < 4u)) {
+                        const uint _e205 = r;
+                        if (!(_e205 < 4u)) {
                             break;
                         }
                         {
-                            const uint _e206 = r;
-                            const uint _e210 = params.rows;
-                            if ((first + _e206) < _e210) {
-                                const uint _e212 = r;
+                            const uint _e208 = r;
+                            const uint _e212 = params.rows;
+                            if ((first + _e208) < _e212) {
                                 const uint _e214 = r;
-                                const float _e216 = ((private float *)&sum)[_e214];
-                                epilogue(to, first + _e212, _e216, &params, bias, y);
+                                const uint _e217 = r;
+                                const float _e219 = ((private float *)&sum)[_e217];
+                                epilogue(to, first + _e214, 0u, _e219, &params, bias, y);
                             }
                         }
-                        const uint _e217 = r;
-                        r = _e217 + 1u;
+                        const uint _e220 = r;
+                        r = _e220 + 1u;
                     }
                 }
             }
         }
-        const uint _e220 = t;
-        t = _e220 + 1u;
+        const uint _e223 = t;
+        t = _e223 + 1u;
     }
 }

@@ -1,23 +1,31 @@
 //! The attention block of a layer.
 
 use roci_kernels::params::{
-    LmAttention, LmCombineSplits, LmDecodeAttention, LmRopeKvStore, LmSigmoidGate, Params as _,
+    LmAttention, LmCombineSplits, LmDecodeAttention, LmLayerNorm, LmRopeKvStore, LmSigmoidGate, Params as _,
 };
 
-use super::StepRecorder;
 use super::linear::LinearInput;
 use super::state::Reduction;
+use roci_lm::architecture::blocks::NormKind;
+
+use super::StepRecorder;
 use crate::Error;
 use crate::kernel_id::KernelId;
 use crate::layer::DeviceAttention;
+use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::scratch::RowBuffer;
 
 impl<'a> StepRecorder<'a> {
-    pub(super) fn attention(&mut self, block: &DeviceAttention) -> Result<(), Error> {
+    /// The block, and its output added to the residual stream. `input` replaces the normalized
+    /// residual stream.
+    pub(super) fn attention(&mut self, block: &DeviceAttention, input: Option<&RowBuffer>) -> Result<(), Error> {
         let (shape, scratch, native_kernels) = (self.shape, self.scratch, self.features.native_kernels);
         let tokens = shape.tokens;
-        let input = self.normed_residual(block.norm.as_ref(), &block.qkv)?;
+        let input = match input {
+            Some(rows) => LinearInput::f32(rows),
+            None => self.normed_residual(block.norm.as_ref(), &block.qkv)?,
+        };
         let heads = LmRopeKvStore { tokens: tokens as u32, stride: scratch.qkv.stride as u32, ..block.heads };
         let attention = LmAttention {
             tokens: tokens as u32,
@@ -33,7 +41,7 @@ impl<'a> StepRecorder<'a> {
 
         // The kernel after a single product adds up its partial sums, except those of output gates.
         let one_shard = matches!(&block.qkv[..], [linear] if linear.matrix.shards.len() == 1);
-        let caller_adds = one_shard && decode.is_none() && block.output_gate.is_none();
+        let caller_adds = one_shard && decode.is_none() && block.output_gate.is_none() && block.row_norms.is_none();
         let reduction = if caller_adds { Reduction::Caller } else { Reduction::Product };
         let mut partials = None;
         for linear in &block.qkv {
@@ -45,6 +53,12 @@ impl<'a> StepRecorder<'a> {
             ..heads
         };
         self.barrier();
+        if let Some([query, key]) = &block.row_norms {
+            let [queries, keys] = [heads.heads, heads.kv_heads].map(|heads| heads * block.heads.key_length);
+            self.row_norm(query, 0, queries)?;
+            self.row_norm(key, queries, keys)?;
+            self.barrier();
+        }
 
         let flash = match self.cache {
             CacheType::F16 if decode.is_none() && self.features.coopmat && self.is_large_batch() => {
@@ -61,6 +75,7 @@ impl<'a> StepRecorder<'a> {
 
         let target = if attention.splits > 1 { &scratch.attention_splits } else { &scratch.attended.range };
         let norms = block.head_norms.as_ref().unwrap_or(&scratch.unused);
+        let sinks = block.sinks.as_ref().unwrap_or(&scratch.unused);
         let (qkv, keys, values) = (&scratch.qkv.range, &block.keys, &block.values);
         if let Some(decode) = decode {
             let bindings = [&scratch.inputs, norms, &block.rotations, qkv, keys, values, target];
@@ -70,7 +85,7 @@ impl<'a> StepRecorder<'a> {
             let bindings = [&scratch.inputs, norms, &block.rotations, partial_sums, qkv, keys, values];
             self.dispatch(KernelId::rope_kv_store(self.cache), heads.grid(), &bindings, &heads)?;
             self.barrier();
-            let bindings = [&scratch.inputs, qkv, keys, values, target];
+            let bindings = [&scratch.inputs, qkv, keys, values, sinks, target];
             let (kernel, grid) = match flash {
                 Some(flash) => (flash, attention.coopmat_grid()),
                 None => (KernelId::attention(self.cache), attention.grid()),
@@ -97,6 +112,29 @@ impl<'a> StepRecorder<'a> {
         self.state.input_changed();
         let input = LinearInput { f16: f16_output, ..LinearInput::f32(output) };
         self.add_to_residual(&block.output, &input, block.post_norm.as_ref())
+    }
+
+    /// Normalizes some columns of queries, keys and values in place.
+    fn row_norm(&mut self, norm: &DeviceNorm, offset: u32, columns: u32) -> Result<(), Error> {
+        let scratch = self.scratch;
+        let stride = scratch.qkv.stride as u32;
+        let flags = [
+            (true, LmLayerNorm::IN_PLACE),
+            (norm.biased, LmLayerNorm::BIAS),
+            (norm.kind == NormKind::Rms, LmLayerNorm::RMS),
+        ];
+        let constants = LmLayerNorm {
+            rows: self.shape.tokens as u32,
+            columns,
+            x_stride: stride,
+            y_stride: stride,
+            epsilon: norm.epsilon,
+            flags: flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum(),
+            first: 0,
+            offset,
+        };
+        let bindings = [&scratch.unused, &norm.weight, &scratch.inputs, &scratch.qkv.range];
+        self.dispatch(KernelId::LAYER_NORM, constants.grid(), &bindings, &constants)
     }
 
     /// Multiplies the output of attention with the sigmoid of its gates, which follow the queries,

@@ -9,7 +9,8 @@ use roci_kernels::params::{
 use super::StepRecorder;
 use super::state::{PartialSums, Reduction};
 use crate::kernel_id::KernelId;
-use crate::layer::{DeviceLinear, DeviceNorm};
+use crate::layer::DeviceLinear;
+use crate::norms::DeviceNorm;
 use crate::pack::GROUP;
 use crate::scratch::RowBuffer;
 use crate::weights::{DeviceMatrix, FileSegments, Storage};
@@ -32,6 +33,16 @@ impl<'a> LinearInput<'a> {
     pub(super) fn f32(rows: &'a RowBuffer) -> Self {
         Self { rows, norm: None, f16: false }
     }
+}
+
+/// Pairs of a token and one of its experts.
+#[derive(Clone, Copy)]
+pub(super) struct ExpertPairs {
+    pub(super) pairs: usize,
+    /// Total number of experts.
+    pub(super) experts: usize,
+    /// Pairs that read the same row of the input.
+    pub(super) sharing: usize,
 }
 
 /// Codes and scales of a planar matrix.
@@ -112,15 +123,14 @@ impl<'a> StepRecorder<'a> {
     }
 
     /// A product with the matrices of experts, for each pair of a token and one of its experts.
-    /// `sharing` pairs read the same row of `x`.
     pub(super) fn expert_linear(
         &mut self,
         matrix: &DeviceMatrix,
+        bias: Option<&BufferRange>,
         x: &RowBuffer,
-        pairs: usize,
         y: &RowBuffer,
         flags: u32,
-        (count, sharing): (usize, usize),
+        ExpertPairs { pairs, experts: count, sharing }: ExpertPairs,
     ) -> Result<(), Error> {
         let [shard] = &matrix.shards[..] else {
             return Err(Error::file("the experts of a layer exceed one binding of this device"));
@@ -135,13 +145,13 @@ impl<'a> StepRecorder<'a> {
             x_stride: x.stride as u32,
             y_stride: y.stride as u32,
             y_offset: 0,
-            flags,
+            flags: flags | if bias.is_some() { LmLinear::BIAS } else { 0 },
             experts: count as u32,
             sharing: sharing as u32,
             ..LmLinear::default()
         };
         let (unused, ids) = (&self.scratch.unused, &self.scratch.expert_ids);
-        let bindings = [codes, scales, &x.range, unused, ids, unused, &y.range];
+        let bindings = [codes, scales, &x.range, bias.unwrap_or(unused), ids, unused, &y.range];
         let (kernel, grid) = self.single_token_kernel(*format, &constants);
         self.dispatch(kernel, grid, &bindings, &constants)
     }
@@ -274,6 +284,7 @@ impl<'a> StepRecorder<'a> {
             x_stride: partials.stride,
             y_stride: y.stride as u32,
             add: u32::from(add),
+            sharing: 1,
         };
         let bindings = [&self.scratch.partial_sums.range, &self.scratch.ones, &y.range];
         self.dispatch(KernelId::MOE_COMBINE, constants.grid(), &bindings, &constants)

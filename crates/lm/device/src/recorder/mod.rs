@@ -11,7 +11,8 @@ mod linear;
 mod state;
 
 use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Recorder};
-use roci_kernels::params::{LmEmbed, LmLinear, LmRmsNorm, Params};
+use roci_kernels::params::{LmEmbed, LmLayerNorm, LmLinear, LmRmsNorm, Params};
+use roci_lm::architecture::blocks::NormKind;
 
 pub(crate) use self::attention::block_tokens;
 use self::linear::LinearInput;
@@ -19,7 +20,8 @@ use self::state::StepState;
 use crate::features::Features;
 use crate::kernel_cache::KernelCache;
 use crate::kernel_id::KernelId;
-use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceMixer, DeviceNorm};
+use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceMixer, ParallelNorms};
+use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::scratch::{RowBuffer, Scratch};
 use crate::shape::StepShape;
@@ -69,11 +71,7 @@ impl<'a> StepRecorder<'a> {
         }
         self.barrier();
         for layer in layers {
-            match &layer.mixer {
-                DeviceMixer::Attention(block) => self.attention(block)?,
-                DeviceMixer::DeltaNet(block) => self.delta_net(block)?,
-            }
-            self.feed_forward(&layer.feed_forward)?;
+            self.layer(layer)?;
         }
         self.flush_partial_sums()?;
         match head {
@@ -82,6 +80,30 @@ impl<'a> StepRecorder<'a> {
             Some(_) => {}
         }
         Ok(self.commands.finish()?)
+    }
+
+    fn layer(&mut self, layer: &DeviceLayer) -> Result<(), Error> {
+        let DeviceLayer { mixer, feed_forward, parallel } = layer;
+        // The mixer changes the residual stream, so that the input of a parallel block is kept.
+        let input = match (parallel, &feed_forward.norm) {
+            (Some(_), Some(norm)) => {
+                let parallel = &self.scratch.parallel;
+                self.norm(norm, &self.scratch.residual, parallel, 0)?;
+                Some(parallel)
+            }
+            _ => None,
+        };
+        match mixer {
+            DeviceMixer::Attention(block) => {
+                self.attention(block, input.filter(|_| *parallel == Some(ParallelNorms::Shared)))?;
+            }
+            DeviceMixer::DeltaNet(block) => self.delta_net(block)?,
+        }
+        if input.is_some() {
+            self.flush_partial_sums()?;
+            self.state.input_changed();
+        }
+        self.feed_forward(feed_forward, input)
     }
 
     fn embed(&mut self, embedding: &DeviceEmbedding<'_>) -> Result<(), Error> {
@@ -102,25 +124,15 @@ impl<'a> StepRecorder<'a> {
     fn head(&mut self, head: &DeviceHead, output: &Buffer) -> Result<(), Error> {
         let StepShape { output_rows: rows, logits, .. } = self.shape;
         let scratch = self.scratch;
-        if self.shape.tokens == 1 && logits && !self.features.native_kernels {
+        let fused = head.norm.is_plain_rms() && !self.features.native_kernels;
+        if self.shape.tokens == 1 && logits && fused {
             // The product with a single token applies the norm itself.
             let input = LinearInput { norm: Some(&head.norm), ..LinearInput::f32(&scratch.residual) };
             self.linear(&head.output, &input, 1, &scratch.logits, 0)?;
             self.barrier();
             return self.read_back(&scratch.logits, 1, output);
         }
-        let norm = LmRmsNorm {
-            rows: rows as u32,
-            columns: scratch.embedding as u32,
-            x_stride: scratch.residual.stride as u32,
-            y_stride: scratch.output_hidden.stride as u32,
-            epsilon: head.norm.epsilon,
-            flags: LmRmsNorm::GATHER_ROWS,
-            first: self.shape.output_rows_offset() as u32,
-        };
-        let bindings = [&scratch.residual.range, &head.norm.weight, &scratch.inputs, &scratch.output_hidden.range];
-        self.dispatch(KernelId::RMS_NORM, norm.grid(), &bindings, &norm)?;
-        self.state.input_changed();
+        self.norm_rows(&head.norm, &scratch.residual, &scratch.output_hidden, rows, LmRmsNorm::GATHER_ROWS)?;
         self.barrier();
         if !logits {
             return self.read_back(&scratch.output_hidden, rows, output);
@@ -136,22 +148,44 @@ impl<'a> StepRecorder<'a> {
         Ok(())
     }
 
-    /// Records the RMS norm of rows of the embedding length.
+    /// Records the norm of rows of the embedding length.
     fn norm(&mut self, norm: &DeviceNorm, x: &RowBuffer, y: &RowBuffer, flags: u32) -> Result<(), Error> {
         self.flush_partial_sums()?;
-        let constants = LmRmsNorm {
-            rows: self.shape.tokens as u32,
-            columns: self.scratch.embedding as u32,
-            x_stride: x.stride as u32,
-            y_stride: y.stride as u32,
-            epsilon: norm.epsilon,
-            flags,
-            first: 0,
-        };
-        let bindings = [&x.range, &norm.weight, &self.scratch.inputs, &y.range];
-        self.dispatch(KernelId::RMS_NORM, constants.grid(), &bindings, &constants)?;
-        self.state.input_changed();
+        self.norm_rows(norm, x, y, self.shape.tokens, flags)?;
         self.barrier();
+        Ok(())
+    }
+
+    /// Records the norm of this number of rows, with the flags of [`LmRmsNorm`]. With `GATHER_ROWS`
+    /// they are those whose output is requested.
+    fn norm_rows(
+        &mut self,
+        norm: &DeviceNorm,
+        x: &RowBuffer,
+        y: &RowBuffer,
+        rows: usize,
+        flags: u32,
+    ) -> Result<(), Error> {
+        let (rows, columns) = (rows as u32, self.scratch.embedding as u32);
+        let (x_stride, y_stride, epsilon) = (x.stride as u32, y.stride as u32, norm.epsilon);
+        let gather = flags & LmRmsNorm::GATHER_ROWS != 0;
+        let first = if gather { self.shape.output_rows_offset() as u32 } else { 0 };
+        let bindings = [&x.range, &norm.weight, &self.scratch.inputs, &y.range];
+        if norm.is_plain_rms() {
+            let constants = LmRmsNorm { rows, columns, x_stride, y_stride, epsilon, flags, first };
+            self.dispatch(KernelId::RMS_NORM, constants.grid(), &bindings, &constants)?;
+        } else {
+            let flags = [
+                (gather, LmLayerNorm::GATHER_ROWS),
+                (flags & LmRmsNorm::ADD != 0, LmLayerNorm::ADD),
+                (norm.biased, LmLayerNorm::BIAS),
+                (norm.kind == NormKind::Rms, LmLayerNorm::RMS),
+            ];
+            let flags = flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum();
+            let constants = LmLayerNorm { rows, columns, x_stride, y_stride, epsilon, flags, first, offset: 0 };
+            self.dispatch(KernelId::LAYER_NORM, constants.grid(), &bindings, &constants)?;
+        }
+        self.state.input_changed();
         Ok(())
     }
 
@@ -170,6 +204,10 @@ impl<'a> StepRecorder<'a> {
             self.flush_partial_sums()?;
             return Ok(LinearInput::f32(&scratch.residual));
         };
+        if !norm.is_plain_rms() {
+            self.norm(norm, &scratch.residual, &scratch.normed, 0)?;
+            return Ok(LinearInput::f32(&scratch.normed));
+        }
         if self.shape.tokens == 1 && !self.features.native_kernels {
             return Ok(LinearInput { norm: Some(norm), ..LinearInput::f32(&scratch.residual) });
         }

@@ -4,6 +4,7 @@
 //! Tokens are evaluated as an engine does: a prompt in chunks, then decode steps, batched with a
 //! second sequence whose KV pages are interleaved with those of the first.
 
+mod altered;
 mod binding_limits;
 mod devices;
 mod embeddings;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
         Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
         Err(reason) => devices::missing(name, &reason),
     }));
+    trials.extend(altered::trials());
     trials.extend(preload::trials());
     trials.extend(embeddings::trials());
     trials.extend(hybrid::trials());
@@ -130,9 +132,21 @@ fn state(sequence: usize, step: usize, start: usize) -> StateSlots {
 }
 
 pub(crate) fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool>) -> Result<(), String> {
+    check_altered(device, case, cache, specialize, |_| ())
+}
+
+/// Like [`check`], after a change of the described model.
+pub(crate) fn check_altered(
+    device: &Device,
+    case: &Case,
+    cache: CacheType,
+    specialize: Option<bool>,
+    alter: fn(&mut Model),
+) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let file = Arc::new(case.open().map_err(|error| text(&error))?);
-    let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
+    let mut model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
+    alter(&mut model);
     let reference = Reference::new(&file, model.clone()).map_err(|error| text(&error))?;
     let options = Options { cache, cache_tokens: Some(512), page_size: 16, specialize, ..Options::default() };
     let mut found = DeviceModel::load(Arc::clone(&file), model, std::slice::from_ref(device), &options, &|_, _| ())
@@ -182,12 +196,17 @@ pub(crate) fn check(device: &Device, case: &Case, cache: CacheType, specialize: 
             rows[*text].extend(output.rows);
         }
     }
+    let (mut compared, mut wrong) = (0, Vec::new());
     for (text, (rows, expected)) in rows.iter().zip(&expected).enumerate() {
         for (at, (row, expected)) in rows.iter().zip(expected).enumerate() {
             // The last tokens of the first sequence are single-token steps.
             let tolerance = tolerance(case, cache, device, text == 0 && at >= 34);
-            compare(row, expected, tolerance, &format!("token {at} of sequence {text}"))?;
+            compared += 1;
+            wrong.extend(compare(row, expected, tolerance, &format!("token {at} of sequence {text}")).err());
         }
     }
-    Ok(())
+    // Activations of 8 bits can choose another expert where two scores are nearly equal.
+    let rounds = tolerance(case, cache, device, true) == NormTolerance::Activations8;
+    let others = if rounds && case.recipe.experts.is_some() { compared / 16 } else { 0 };
+    if wrong.len() > others { Err(wrong.swap_remove(0)) } else { Ok(()) }
 }

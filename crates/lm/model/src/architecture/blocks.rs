@@ -12,7 +12,7 @@ use std::ops::Range;
 pub use attention::{Attention, HeadNorms, NormSpan, Rope, RopeStyle, Temperature};
 pub use delta_net::{DeltaNet, HeadOrder, ShortConvolution};
 pub use feed_forward::{
-    Activation, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing, SharedExpert,
+    Activation, ExpertGroups, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing, SharedExpert,
 };
 
 /// Rows of a tensor in the file.

@@ -10,7 +10,7 @@ use super::layers::{LayerKinds, temperature};
 use super::pooling::Pooling;
 use super::rope::RopeConfig;
 use super::table;
-use super::traits::{ArchitectureTraits, LogitScale, Parallel};
+use super::traits::{ArchitectureTraits, LogitScale, Parallel, UsualScales};
 use super::unused;
 
 /// Hyperparameters of a model, all validated.
@@ -175,8 +175,8 @@ impl Config {
             pooling: Pooling::read(&keys)?,
             parallel,
             embedding_scale: embedding_scale(&keys, traits, embedding)?,
-            residual_scale: residual_scale(&keys, traits)?,
-            logit_scale: logit_scale(&keys, traits)?,
+            residual_scale: residual_scale(&keys, traits, layers)?,
+            logit_scale: logit_scale(&keys, traits, embedding)?,
             expert_layers: expert_layers(&keys, experts.is_some(), layers)?,
             heads,
             kv_heads,
@@ -233,12 +233,20 @@ impl DeltaNetConfig {
 }
 
 fn embedding_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, embedding: usize) -> Result<f32, ModelError> {
-    let usual = if traits.scaled_embedding { (embedding as f32).sqrt() } else { 1.0 };
+    let usual = match traits.usual_scales {
+        UsualScales::None => 1.0,
+        UsualScales::Gemma => (embedding as f32).sqrt(),
+        UsualScales::MiniCpm => 12.0,
+    };
     Ok(keys.scale("embedding_scale")?.unwrap_or(usual))
 }
 
-fn residual_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, ModelError> {
-    let scale = keys.positive_scale("residual_scale")?.unwrap_or(1.0);
+fn residual_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, layers: usize) -> Result<f32, ModelError> {
+    let usual = match traits.usual_scales {
+        UsualScales::None | UsualScales::Gemma => 1.0,
+        UsualScales::MiniCpm => 1.4 / (layers as f32).sqrt(),
+    };
+    let scale = keys.positive_scale("residual_scale")?.unwrap_or(usual);
     // The scale becomes part of the norms of blocks' inputs.
     if scale != 1.0 && !traits.pre_norms {
         let reason = format!("not supported for the architecture `{}`", traits.name);
@@ -247,12 +255,16 @@ fn residual_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, M
     Ok(scale)
 }
 
-fn logit_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, ModelError> {
+fn logit_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, embedding: usize) -> Result<f32, ModelError> {
+    let usual = match traits.usual_scales {
+        UsualScales::None | UsualScales::Gemma => None,
+        UsualScales::MiniCpm => Some(256.0 / embedding as f32),
+    };
     match traits.logit_scale {
         LogitScale::None => Ok(1.0),
         LogitScale::Factor => Ok(keys.scale("logit_scale")?.unwrap_or(1.0)),
         LogitScale::Divisor => {
-            let scale = keys.positive("logit_scale")?;
+            let scale = keys.positive("logit_scale")?.or(usual);
             Ok(1.0 / scale.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("logit_scale")))?)
         }
     }

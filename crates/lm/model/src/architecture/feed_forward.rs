@@ -84,7 +84,7 @@ impl Builder<'_> {
     }
 
     fn experts(&self, index: usize, experts: Experts) -> Result<FeedForwardKind, ModelError> {
-        let Experts { count, experts_per_token, feed_forward: inside, scores, normalized, scale, .. } = experts;
+        let Experts { count, experts_per_token, feed_forward: inside, scores, normalized, scale, groups, .. } = experts;
         let embedding = self.config.embedding;
         let name = |part: &str| format!("blk.{index}.{part}");
         let bias = name("exp_probs_b.bias");
@@ -94,6 +94,7 @@ impl Builder<'_> {
             bias: if self.has(&bias) { Some(self.vector(&bias, count)?) } else { None },
             normalized,
             scale,
+            groups,
             weighted_input: self.traits.weighted_input,
         };
         let router = self.linear(&name("ffn_gate_inp"), count, embedding, false)?;

@@ -7,7 +7,7 @@
 use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
 use super::traits::{
     ArchitectureTraits, HeadNormTraits, LogitScale, Nope, Parallel, RopeSections, SharedExpertTraits,
-    TemperatureTraits, WindowRope, Windows,
+    TemperatureTraits, UsualScales, WindowRope, Windows,
 };
 
 const LLAMA: ArchitectureTraits = ArchitectureTraits {
@@ -32,7 +32,7 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     feed_forward_norm: "ffn_norm",
     rope_sections: RopeSections::None,
     activation: Activation::Silu,
-    scaled_embedding: false,
+    usual_scales: UsualScales::None,
     logit_scale: LogitScale::None,
     temperature: TemperatureTraits::None,
     windows: Windows::AsDeclared,
@@ -45,8 +45,19 @@ const PLAIN: ArchitectureTraits = ArchitectureTraits { windows: Windows::Never, 
 
 const QWEN: ArchitectureTraits = ArchitectureTraits { rope: RopeStyle::Neox, ..PLAIN };
 
-const GEMMA: ArchitectureTraits =
-    ArchitectureTraits { rope: RopeStyle::Neox, activation: Activation::Gelu, scaled_embedding: true, ..LLAMA };
+const GEMMA: ArchitectureTraits = ArchitectureTraits {
+    rope: RopeStyle::Neox,
+    activation: Activation::Gelu,
+    usual_scales: UsualScales::Gemma,
+    ..LLAMA
+};
+
+const QWEN3VL: ArchitectureTraits = ArchitectureTraits {
+    name: "qwen3vl",
+    head_norms: HeadNormTraits::Head,
+    rope_sections: RopeSections::Interleaved,
+    ..QWEN
+};
 
 const QWEN35: ArchitectureTraits = ArchitectureTraits {
     name: "qwen35",
@@ -105,8 +116,16 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
     ArchitectureTraits { name: "internlm2", ..PLAIN },
     ArchitectureTraits { name: "xverse", ..PLAIN },
     ArchitectureTraits { name: "chatglm", ..PLAIN },
+    ArchitectureTraits { name: "maincoder", head_norms: HeadNormTraits::AfterRope, ..PLAIN },
     ArchitectureTraits { name: "glm4", post_norms: true, rope_sections: RopeSections::Optional, ..PLAIN },
     ArchitectureTraits { name: "smollm3", nope: Nope::Every(4), ..PLAIN },
+    ArchitectureTraits {
+        name: "bailingmoe",
+        experts: true,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        ..PLAIN
+    },
     ArchitectureTraits {
         name: "deepseek",
         experts: true,
@@ -115,6 +134,7 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         ..PLAIN
     },
     GRANITE,
+    ArchitectureTraits { name: "minicpm", nope: Nope::Never, usual_scales: UsualScales::MiniCpm, ..GRANITE },
     ArchitectureTraits { name: "granitemoe", nope: Nope::Never, experts: true, ..GRANITE },
     ArchitectureTraits { name: "qwen2", biases: true, ..QWEN },
     ArchitectureTraits {
@@ -124,8 +144,18 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         shared_expert: SharedExpertTraits::Gated,
         ..QWEN
     },
+    ArchitectureTraits { name: "qwen2vl", rope_sections: RopeSections::Optional, ..QWEN },
     ArchitectureTraits { name: "qwen3", head_norms: HeadNormTraits::Head, ..QWEN },
     ArchitectureTraits { name: "qwen3moe", head_norms: HeadNormTraits::Head, experts: true, ..QWEN },
+    QWEN3VL,
+    ArchitectureTraits { name: "qwen3vlmoe", experts: true, ..QWEN3VL },
+    ArchitectureTraits {
+        name: "mellum",
+        head_norms: HeadNormTraits::Head,
+        experts: true,
+        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Unscaled(None) },
+        ..QWEN
+    },
     ArchitectureTraits {
         name: "qwen3next",
         experts: true,
@@ -222,6 +252,7 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
     ArchitectureTraits { name: "starcoder2", ..NEOX },
     ArchitectureTraits { name: "codeshell", ..NEOX },
     ArchitectureTraits { name: "nemotron", activation: Activation::ReluSquared, ..NEOX },
+    ArchitectureTraits { name: "jais2", activation: Activation::ReluSquared, ..NEOX },
     ArchitectureTraits { name: "orion", norm: NormKind::Layer, ..QWEN },
     ArchitectureTraits {
         name: "stablelm",
@@ -230,6 +261,7 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         parallel: Parallel::WithoutNorm,
         ..QWEN
     },
+    ArchitectureTraits { name: "plamo", parallel: Parallel::WithoutNorm, ..QWEN },
     COMMAND_R,
     ArchitectureTraits {
         name: "cohere2",

@@ -39,8 +39,8 @@ pub(super) struct ArchitectureTraits {
     pub(super) feed_forward_norm: &'static str,
     pub(super) rope_sections: RopeSections,
     pub(super) activation: Activation,
-    /// Embeddings are scaled by the square root of their length.
-    pub(super) scaled_embedding: bool,
+    /// Scales that a file need not have.
+    pub(super) usual_scales: UsualScales,
     pub(super) logit_scale: LogitScale,
     pub(super) temperature: TemperatureTraits,
     pub(super) windows: Windows,
@@ -110,12 +110,22 @@ pub(super) enum RopeSections {
     Optional,
 }
 
+/// Scales of embeddings, blocks and logits that a file need not have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum UsualScales {
+    None,
+    /// Embeddings are scaled by the square root of their length.
+    Gemma,
+    /// Embeddings by 12, blocks by 1.4 / √layers, logits by the embedding length / 256.
+    MiniCpm,
+}
+
 /// What `logit_scale` is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LogitScale {
     None,
     Factor,
-    /// Required.
+    /// Required, unless there is a usual one.
     Divisor,
 }
 

@@ -57,6 +57,18 @@ impl Reference {
         let bias = routing.bias.as_ref().map(|bias| self.weights.vector(bias));
         let rank = |expert: usize| weights[expert] + bias.map_or(0.0, |bias| bias[expert]);
         let mut order: Vec<usize> = (0..weights.len()).collect();
+        if let Some(groups) = routing.groups {
+            let size = weights.len() / groups.count;
+            let score = |group: usize| {
+                let mut ranks: Vec<f32> = (group * size..(group + 1) * size).map(rank).collect();
+                ranks.sort_by(|a, b| b.total_cmp(a));
+                ranks[0] + ranks[1]
+            };
+            let mut eligible: Vec<usize> = (0..groups.count).collect();
+            eligible.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
+            eligible.truncate(groups.used);
+            order.retain(|expert| eligible.contains(&(expert / size)));
+        }
         order.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)));
         order.truncate(routing.experts_per_token);
         let sum: f32 = order.iter().map(|&expert| weights[expert]).sum();

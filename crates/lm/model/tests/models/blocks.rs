@@ -92,7 +92,7 @@ fn mixtures_are_routed_as_the_file_and_the_architecture_say() {
     assert_eq!(experts("llama4", 0), None);
     assert!(experts("llama4", 1).expect("the layer has experts").0.weighted_input);
     let text = refused(&changed("glm4moe", "glm4moe.expert_group_count", Some(Value::from(2u32)), "", &[]));
-    assert_eq!(text, "the key `glm4moe.expert_group_count`: 2 groups of experts are not supported");
+    assert_eq!(text, "the key `glm4moe.expert_group_used_count`: 0 of 2 groups do not have 3 of 8 experts");
     let text = refused(&changed("dots1", "dots1.expert_gating_func", Some(Value::from(4u32)), "", &[]));
     assert!(text.starts_with("the key `dots1.expert_gating_func`: unknown function 4; known: "), "{text}");
 }

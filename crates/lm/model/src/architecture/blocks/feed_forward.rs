@@ -48,6 +48,17 @@ pub enum ExpertScores {
     Sigmoid,
 }
 
+/// Groups of consecutive experts, of which only some are eligible for a token: those with the
+/// highest sums of their two highest weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExpertGroups {
+    /// Number of groups.
+    pub count: usize,
+    /// Eligible groups.
+    pub used: usize,
+}
+
 /// How a mixture chooses experts for a token and weighs them: the `experts_per_token` experts with the highest
 /// weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +75,8 @@ pub struct Routing {
     pub normalized: bool,
     /// Factor of the weights.
     pub scale: f32,
+    /// Groups of experts, chosen first.
+    pub groups: Option<ExpertGroups>,
     /// Whether weights multiply the inputs of experts instead of their outputs.
     pub weighted_input: bool,
 }
