@@ -234,10 +234,39 @@ fn invalid_requests_are_errors_of_one_line() {
         "`--prompt` does not apply to ONNX models",
         "leave it out",
     );
+    let moe = ["run", onnx, "--n-cpu-moe", "1"];
+    fail(&roci(folder.path(), &moe), 2, "`--n-cpu-moe` does not apply to ONNX models", "leave it out");
     fail(&roci(folder.path(), &["run", onnx, "--exact"]), 2, "`--exact` does not apply to ONNX models", "leave it out");
     // Input from a pipe ends at the first error.
     let long = with_input(folder.path(), &["chat", "chat.model", "--context", "64"], "long ".repeat(99).as_bytes());
     fail(&long, 2, "the context holds only 64", "--context");
+}
+
+#[test]
+fn experts_can_be_computed_on_the_cpu() {
+    let folder = models();
+    let mut case = talking();
+    case.recipe.experts = Some((4, 2));
+    std::fs::write(folder.path().join("experts.gguf"), case.bytes().expect("it can be made")).expect("there is room");
+    let run = |options: &[&str]| {
+        let output =
+            roci(folder.path(), &[&["run", "experts.gguf", "-p", "a", "-n", "4", "--seed", "1"], options].concat());
+        (String::from_utf8_lossy(&output.stderr).into_owned(), succeed(output))
+    };
+    let (note, text) = run(&[]);
+    assert_eq!(note, "");
+    let (note, all) = run(&["--cpu-moe"]);
+    assert!(note.starts_with("experts of all 2 layers on the CPU: ") && note.contains(" on cpu"), "{note}");
+    let (note, first) = run(&["--n-cpu-moe", "1"]);
+    assert!(note.starts_with("experts of the first 1 of 2 layers on the CPU: "), "{note}");
+    // The CPU computes all layers in any case.
+    assert_eq!([&all, &first], [&text, &text]);
+    let (_, answer) = run(&["--json"]);
+    let placement = &json(&answer)["model"]["placement"];
+    assert_eq!((&placement[0]["device"], &placement[0]["layers"]), (&"cpu".into(), &2.into()), "{placement}");
+    assert!(placement[0]["bytes"].as_u64() > placement[0]["expert_bytes"].as_u64(), "{placement}");
+    let both = roci(folder.path(), &["run", "experts.gguf", "-p", "a", "--cpu-moe", "--n-cpu-moe", "1"]);
+    assert_eq!(both.status.code(), Some(2));
 }
 
 #[test]

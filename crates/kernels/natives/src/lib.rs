@@ -15,6 +15,7 @@
 //! | `reorder` | x, y |
 //! | `lm_quantize` | x, y |
 //! | `lm_matmul_packed` | packed weights, x, bias, y |
+//! | `lm_experts_packed` | packed weights, x, experts, bias, scales, y |
 //! | `lm_embed_packed` | packed weights, index, y |
 //!
 //! The last binding is written; of `moments`, `top_k` and `lm_moe_top_k` the last two are, and of
@@ -118,6 +119,7 @@ static NATIVE_ONLY_KERNELS: &[&[(&str, usize, KernelFactory)]] = &[
     blocked::reorder::NATIVE_ONLY_KERNELS,
     lm_cpu::quantize::NATIVE_ONLY_KERNELS,
     lm_cpu::matmul_packed::NATIVE_ONLY_KERNELS,
+    lm_cpu::experts_packed::NATIVE_ONLY_KERNELS,
     lm_cpu::embed_packed::NATIVE_ONLY_KERNELS,
 ];
 

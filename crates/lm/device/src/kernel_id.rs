@@ -71,6 +71,8 @@ impl KernelId {
     pub(crate) const QUANTIZE: Self = Self("lm_quantize");
     /// CPU only: product with packed or memory-mapped weights.
     pub(crate) const MATMUL_PACKED: Self = Self("lm_matmul_packed");
+    /// CPU only: the same with the matrices of experts.
+    pub(crate) const EXPERTS_PACKED: Self = Self("lm_experts_packed");
 
     /// Lookup of embedding rows. `None` for formats without such a kernel.
     pub(crate) fn embed(format: WeightFormat) -> Option<Self> {
@@ -175,7 +177,7 @@ mod tests {
         for kernel in kernels {
             assert!(kernel.spec().is_ok(), "the table has no {}", kernel.name());
         }
-        for kernel in [KernelId::QUANTIZE, KernelId::MATMUL_PACKED] {
+        for kernel in [KernelId::QUANTIZE, KernelId::MATMUL_PACKED, KernelId::EXPERTS_PACKED] {
             assert!(roci_kernels::native_only_executable(kernel.name()).is_some(), "the CPU has no {}", kernel.name());
         }
     }

@@ -183,6 +183,10 @@ impl DeviceHead {
 /// Uploads the layers of one device.
 pub(crate) struct LayerBuilder<'a> {
     pub(crate) loader: WeightLoader<'a>,
+    /// For experts that another device than the layer's computes, the CPU.
+    pub(crate) host: Option<WeightLoader<'a>>,
+    /// Whether the experts of the current layer are such.
+    pub(crate) experts_on_host: bool,
     pub(crate) options: &'a Options,
     /// Context length in tokens.
     context: usize,
@@ -194,11 +198,12 @@ pub(crate) struct LayerBuilder<'a> {
 
 impl<'a> LayerBuilder<'a> {
     pub(crate) fn new(loader: WeightLoader<'a>, options: &'a Options, context: usize, pages: usize) -> Self {
-        Self { loader, options, context, pages, rotations: Vec::new() }
+        Self { loader, host: None, experts_on_host: false, options, context, pages, rotations: Vec::new() }
     }
 
     /// Waits until all uploads are complete.
     pub(crate) fn finish(self) -> Result<(), Error> {
+        self.host.iter().try_for_each(WeightLoader::finish)?;
         self.loader.finish()
     }
 

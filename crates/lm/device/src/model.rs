@@ -45,7 +45,8 @@ impl std::fmt::Debug for DeviceModel {
 }
 
 impl DeviceModel {
-    /// Loads a model: the first device takes as many layers as fit, the next ones the rest.
+    /// Loads a model: the first device takes as many layers as fit, the next ones the rest. The CPU
+    /// among them also computes the experts of the first [`Options::cpu_expert_layers`].
     /// `progress` gets the uploaded bytes and their total.
     ///
     /// # Errors
@@ -67,6 +68,7 @@ impl DeviceModel {
         let names = model.tensors();
         let total = names.iter().filter_map(|name| file.tensor(name)).map(|tensor| tensor.info().byte_len()).sum();
         let progress = Progress::new(total, progress);
+        let cpu = devices.iter().find(|device| roci_kernels::runs_native_kernels(device.info()));
         let mut stages = Vec::new();
         for (device, share) in used {
             let config = StageConfig {
@@ -76,6 +78,8 @@ impl DeviceModel {
                 options: &options,
                 pages,
                 sizes: scratch_sizes(&model, &options, device.info()),
+                from_file: estimate.exceeds_memory,
+                host: cpu.filter(|_| !roci_kernels::runs_native_kernels(device.info())),
             };
             stages.push(Stage::new(device, &config, &progress)?);
         }

@@ -86,7 +86,11 @@ impl ScratchSizes {
         });
         let gate_up = max(&|layer| match &layer.feed_forward.kind {
             FeedForwardKind::Dense(gated) => 2 * gated.gate.matrix.outputs(),
-            FeedForwardKind::Experts { experts, .. } => experts.len(),
+            FeedForwardKind::Experts { experts, .. } => {
+                // CPU-only kernels write gate and up projections of experts side by side.
+                let outputs = experts.first().map_or(0, |gated| 2 * gated.gate.matrix.outputs());
+                experts.len().max(if features.native_kernels { outputs } else { 0 })
+            }
         })
         .max(2 * shared);
         let experts_per_token = max(&|layer| match &layer.feed_forward.kind {
@@ -157,7 +161,7 @@ impl ScratchSizes {
             padded(tokens, self.attended),
             padded(tokens, self.gated),
             padded(pairs, self.activated),
-            padded(tokens, self.gate_up),
+            padded(if self.features.native_kernels { pairs } else { tokens }, self.gate_up),
             if self.experts_per_token > 0 { padded(pairs, self.embedding) } else { (0, GROUP) },
             shared(self.shared),
             shared(self.embedding),
@@ -175,7 +179,9 @@ impl ScratchSizes {
 
     fn quantized(&self) -> u64 {
         if self.features.native_kernels {
-            lm_cpu::activation_bytes(self.tokens.max(self.output_rows), self.columns) as u64
+            let rows = lm_cpu::activation_bytes(self.tokens.max(self.output_rows), self.columns);
+            let pairs = self.tokens * self.experts_per_token;
+            rows.max(lm_cpu::activation_bytes(pairs, self.activated.max(self.embedding))) as u64
         } else {
             16
         }
@@ -184,7 +190,8 @@ impl ScratchSizes {
     fn ones(&self) -> u64 {
         let per_token = [
             if self.features.coopmat { LmLinear::COOPMAT_PARTS as usize } else { 0 },
-            usize::from(self.shared > 0),
+            // Outputs of a shared expert, and of experts that the CPU computes.
+            usize::from(self.shared > 0 || self.experts_per_token > 0),
             if self.weighted_input { self.experts_per_token } else { 0 },
         ];
         4 * (per_token.into_iter().max().unwrap_or(0) * self.tokens).max(4) as u64

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use roci_gguf::Gguf;
@@ -9,8 +10,10 @@ use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaph
 use roci_lm::architecture::Model;
 
 use crate::features::{Features, is_software};
+use crate::host_experts::{HostExperts, HostSegment};
 use crate::kernel_cache::{KernelCache, MissingKernel, Specialize};
 use crate::layer::{DeviceHead, DeviceLayer, LayerBuilder};
+use crate::memory::has_experts;
 use crate::options::CacheType;
 use crate::pack_codes::rounds_scales;
 use crate::recorder::StepRecorder;
@@ -33,6 +36,8 @@ pub(crate) struct Stage {
     scratch: Scratch,
     staging: Buffer,
     readback: Buffer,
+    /// Computes the experts of some layers on the CPU.
+    host: Option<HostExperts>,
     recordings: HashMap<StepShape, RecordedStep>,
     done: Semaphore,
     /// Steps submitted so far, which is the last value that `done` will reach.
@@ -46,6 +51,8 @@ pub(crate) struct Stage {
 
 /// The recorded commands of a step.
 struct RecordedStep {
+    /// The parts that end at experts of the CPU.
+    segments: Arc<[HostSegment]>,
     commands: CommandBuffer,
     /// The step that last replayed it.
     last_used: u64,
@@ -62,18 +69,34 @@ pub(crate) struct StageConfig<'a> {
     /// KV pages.
     pub(crate) pages: usize,
     pub(crate) sizes: ScratchSizes,
+    /// The CPU, where it computes the experts of the first layers.
+    pub(crate) host: Option<&'a Device>,
+    /// Whether the CPU's weights stay in the file as far as possible.
+    pub(crate) from_file: bool,
+}
+
+impl StageConfig<'_> {
+    /// Whether the CPU computes the experts of a layer.
+    fn has_host_experts(&self, layer: usize) -> bool {
+        self.host.is_some() && layer < self.options.cpu_expert_layers && has_experts(&self.model.layers[layer])
+    }
 }
 
 impl Stage {
     /// Uploads the weights of the stage and allocates its KV cache and scratch memory.
     pub(crate) fn new(device: &Device, config: &StageConfig<'_>, progress: &Progress<'_>) -> Result<Self, Error> {
         let features = Features::of(device.info(), config.options);
-        let loader = WeightLoader::new(config.file, device, features.native_kernels, progress);
+        let loader =
+            WeightLoader::new(config.file, device, features.native_kernels, progress).keep_in_file(config.from_file);
         let mut builder = LayerBuilder::new(loader, config.options, config.model.context as usize, config.pages);
-        let layers = config.model.layers[config.layers.clone()]
-            .iter()
-            .map(|layer| builder.layer(layer))
-            .collect::<Result<Vec<_>, _>>()?;
+        let host = config.host.filter(|_| config.layers.clone().any(|layer| config.has_host_experts(layer)));
+        let host_loader = |host| WeightLoader::new(config.file, host, true, progress).keep_in_file(config.from_file);
+        builder.host = host.map(host_loader);
+        let mut layers = Vec::new();
+        for index in config.layers.clone() {
+            builder.experts_on_host = config.has_host_experts(index);
+            layers.push(builder.layer(&config.model.layers[index])?);
+        }
         let head = if config.layers.end == config.model.layers.len() {
             // The CPU looks embeddings up in the file.
             let tied = config.model.embedding == config.model.output.matrix
@@ -102,6 +125,7 @@ impl Stage {
             scratch: Scratch::new(device, &config.sizes)?,
             staging: device.allocate(BufferDesc::host(config.sizes.staging()).label("inputs"))?,
             readback: device.allocate(BufferDesc::host(config.sizes.readback()).label("outputs"))?,
+            host: host.map(|host| HostExperts::new(host, device, config.model, config.options)).transpose()?,
             recordings: HashMap::new(),
             done: device.semaphore(0),
             steps: 0,
@@ -139,17 +163,25 @@ impl Stage {
             let staged = self.staging.range(scratch.staged_residual_offset, scratch.residual.bytes(shape.tokens))?;
             fill(bytemuck::cast_slice_mut(&mut staged.map_write()?))?;
         }
-        let commands = self.recording(shape)?;
-        self.steps += 1;
-        let mut submit = Submit::new().signal(&self.done, self.steps).label("language model");
-        if let Some(profile) = &self.profile {
-            submit = submit.profile(profile);
-        }
+        let (segments, commands) = self.recording(shape)?;
         let start = Instant::now();
-        self.queue.submit(&commands, submit)?;
         // The driver limits the time of each command; a step has many of them.
         let deadline = Duration::from_secs(24 * 3600);
-        match self.recordings.get(&shape).and_then(|recording| recording.duration).filter(|_| !self.on_host) {
+        for segment in segments.iter() {
+            self.submit(&segment.before)?;
+            let reached = self.steps;
+            segment.beside.iter().try_for_each(|beside| self.submit(beside))?;
+            self.done.wait(reached, deadline)?;
+            let Some(host) = &mut self.host else { continue };
+            host.run(segment, shape.tokens)?;
+        }
+        self.submit(&commands)?;
+        match self
+            .recordings
+            .get(&shape)
+            .and_then(|recording| recording.duration)
+            .filter(|_| !self.on_host && segments.is_empty())
+        {
             Some(expected) => {
                 self.done.wait_with_estimate(self.steps, expected.saturating_sub(start.elapsed()), deadline)?
             }
@@ -162,6 +194,18 @@ impl Stage {
         let floats = rows * self.output_stride(shape.logits);
         let output = self.readback.range(0, 4 * floats as u64)?.map_read()?;
         Ok(read(bytemuck::cast_slice(&output)))
+    }
+
+    /// Submits commands that start when all earlier ones are complete.
+    fn submit(&mut self, commands: &CommandBuffer) -> Result<(), Error> {
+        let submit = Submit::new().wait(&self.done, self.steps).signal(&self.done, self.steps + 1);
+        let mut submit = submit.label("language model");
+        if let Some(profile) = &self.profile {
+            submit = submit.profile(profile);
+        }
+        self.queue.submit(commands, submit)?;
+        self.steps += 1;
+        Ok(())
     }
 
     /// Whether the device looks up the embeddings of this number of tokens itself.
@@ -180,10 +224,11 @@ impl Stage {
 
     /// Kernels that steps of these shapes need and that are not loaded yet, found by a dry run.
     pub(crate) fn missing_kernels(&mut self, shapes: &[StepShape]) -> Result<Vec<MissingKernel>, Error> {
-        let Self { device, kernels, layers, head, scratch, staging, readback, cache, features, .. } = self;
+        let Self { device, kernels, layers, head, host, scratch, staging, readback, cache, features, .. } = self;
         kernels.missing(|kernels| {
             for &shape in shapes {
                 let recorder = StepRecorder::new(device, kernels, scratch, shape, *cache, *features);
+                let recorder = recorder.with_host(host.as_mut());
                 recorder.record(layers, head.as_ref(), staging, readback)?;
             }
             Ok(())
@@ -196,11 +241,11 @@ impl Stage {
     }
 
     /// The commands of a step of this shape, recorded on first use.
-    fn recording(&mut self, shape: StepShape) -> Result<CommandBuffer, Error> {
+    fn recording(&mut self, shape: StepShape) -> Result<(Arc<[HostSegment]>, CommandBuffer), Error> {
         let now = self.steps;
         if let Some(recording) = self.recordings.get_mut(&shape) {
             recording.last_used = now;
-            return Ok(recording.commands.clone());
+            return Ok((Arc::clone(&recording.segments), recording.commands.clone()));
         }
         if self.recordings.len() >= MAX_RECORDINGS
             && let Some(oldest) =
@@ -209,10 +254,18 @@ impl Stage {
             self.recordings.remove(&oldest);
         }
         let recorder =
-            StepRecorder::new(&self.device, &mut self.kernels, &self.scratch, shape, self.cache, self.features);
+            StepRecorder::new(&self.device, &mut self.kernels, &self.scratch, shape, self.cache, self.features)
+                .with_host(self.host.as_mut());
         let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };
-        let commands = recorder.record(layers, self.head.as_ref(), &self.staging, &self.readback)?;
-        self.recordings.insert(shape, RecordedStep { commands: commands.clone(), last_used: now, duration: None });
-        Ok(commands)
+        let (segments, commands) = recorder.record(layers, self.head.as_ref(), &self.staging, &self.readback)?;
+        let segments: Arc<[HostSegment]> = segments.into();
+        let recorded = RecordedStep {
+            segments: Arc::clone(&segments),
+            commands: commands.clone(),
+            last_used: now,
+            duration: None,
+        };
+        self.recordings.insert(shape, recorded);
+        Ok((segments, commands))
     }
 }

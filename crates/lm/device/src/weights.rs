@@ -41,6 +41,11 @@ impl<'a> MatrixRows<'a> {
         Self { matrices, interleave: 2 }
     }
 
+    /// Matrices of which each `interleave` in turn have interleaved rows, 1 or 2.
+    pub(crate) fn interleaved_by(interleave: usize, matrices: Vec<&'a Matrix>) -> Self {
+        Self { matrices, interleave: interleave.max(1) }
+    }
+
     fn count(&self) -> usize {
         self.matrices.iter().map(|matrix| matrix.outputs()).sum()
     }
@@ -133,11 +138,21 @@ pub(crate) struct WeightLoader<'a> {
     pub(crate) device: &'a Device,
     /// Whether the device runs native kernels.
     pub(crate) native_kernels: bool,
+    /// Whether weights stay in the file as far as possible, because they exceed the memory.
+    pub(crate) from_file: bool,
     pub(crate) progress: &'a Progress<'a>,
     /// The model's files by index, mapped as buffers of the device where it supports that.
     files: Mutex<BTreeMap<usize, Option<Buffer>>>,
     /// Upload queue, created on first use.
     upload: Mutex<Option<UploadQueue>>,
+}
+
+/// The error of a matrix with a factor of all its weights, of a type that has none.
+pub(crate) fn unsupported_scale(matrix: &Matrix, kind: Type) -> Error {
+    Error::File {
+        message: format!("`{}` is {kind} with a scale of the whole matrix, which is not supported", matrix.tensor),
+        hint: Some("use a file of this model in NVFP4, or convert it again without such scales".to_owned()),
+    }
 }
 
 /// Bytes of a matrix on a device, without the alignment of its shards.
@@ -152,15 +167,28 @@ pub(crate) fn bytes_of(kind: Type, rows: usize, columns: usize, native_kernels: 
 
 impl<'a> WeightLoader<'a> {
     pub(crate) fn new(file: &'a Gguf, device: &'a Device, native_kernels: bool, progress: &'a Progress<'a>) -> Self {
-        Self { file, device, native_kernels, progress, files: Mutex::default(), upload: Mutex::default() }
+        Self {
+            file,
+            device,
+            native_kernels,
+            from_file: false,
+            progress,
+            files: Mutex::default(),
+            upload: Mutex::default(),
+        }
     }
 
-    fn kind(&self, matrix: &Matrix) -> Result<Type, Error> {
+    /// Leaves weights in the file as far as possible.
+    pub(crate) fn keep_in_file(self, from_file: bool) -> Self {
+        Self { from_file, ..self }
+    }
+
+    pub(crate) fn kind(&self, matrix: &Matrix) -> Result<Type, Error> {
         Ok(self.file.expect_tensor(&matrix.tensor)?.info().kind())
     }
 
     /// The factors of matrices.
-    fn scales(&self, matrices: &[&Matrix]) -> Result<Vec<f32>, Error> {
+    pub(crate) fn scales(&self, matrices: &[&Matrix]) -> Result<Vec<f32>, Error> {
         Ok(matrices.iter().map(|matrix| matrix_scale(self.file, matrix)).collect::<Result<_, _>>()?)
     }
 
@@ -191,13 +219,7 @@ impl<'a> WeightLoader<'a> {
             .collect::<Result<Vec<_>, Error>>()?;
         let scales = self.scales(&rows.matrices)?;
         if !kind.has_code_groups() && scales.iter().any(|scale| *scale != 1.0) {
-            return Err(Error::File {
-                message: format!(
-                    "`{}` is {kind} with a scale of the whole matrix, which is not supported",
-                    first.tensor
-                ),
-                hint: Some("use a file of this model in NVFP4, or convert it again without such scales".to_owned()),
-            });
+            return Err(unsupported_scale(first, kind));
         }
         let count = rows.count();
         let padded = columns.next_multiple_of(GROUP);
@@ -313,14 +335,20 @@ impl<'a> WeightLoader<'a> {
         };
         for (part, start) in rows.matrices.iter().zip(segments.starts) {
             let bytes = (part.outputs() * row_bytes) as u64;
-            buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?.prefetch()?;
+            self.fault_in(&buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?)?;
             self.progress.add(bytes);
         }
         Ok(Some(Storage::InPlace { file: buffer.whole(), kind, segments, scale }))
     }
 
+    /// Reads a mapped range, so that the first token is as fast as the next; not if it would evict
+    /// others.
+    pub(crate) fn fault_in(&self, range: &BufferRange) -> Result<(), Error> {
+        if self.from_file { Ok(()) } else { Ok(range.prefetch()?) }
+    }
+
     /// The file of a tensor, mapped as a buffer; `None` if the device does not support that.
-    fn file_buffer(&self, tensor: &str) -> Result<Option<Buffer>, Error> {
+    pub(crate) fn file_buffer(&self, tensor: &str) -> Result<Option<Buffer>, Error> {
         let Some(location) = self.file.location(tensor) else { return Ok(None) };
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mapped) = files.get(&location.index) {

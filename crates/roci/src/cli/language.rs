@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::experts::ExpertArgs;
+
 /// Options of generation, for `run` and `chat`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Language models")]
@@ -22,6 +24,8 @@ pub(crate) struct LanguageArgs {
     /// quantize them to 8 bits for speed
     #[arg(long)]
     pub(crate) exact: bool,
+    #[command(flatten)]
+    pub(crate) experts: ExpertArgs,
     /// Maximum number of tokens to generate (default: until the model ends its answer or the
     /// context is full)
     #[arg(short = 'n', long, aliases = ["most", "n-predict", "predict"], value_name = "TOKENS")]

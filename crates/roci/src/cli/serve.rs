@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::experts::ExpertArgs;
+
 /// Arguments of `roci serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -26,6 +28,8 @@ pub(crate) struct ServeArgs {
     /// quantize them to 8 bits for speed
     #[arg(long)]
     pub(crate) exact: bool,
+    #[command(flatten)]
+    pub(crate) experts: ExpertArgs,
     /// Maximum number of sequences that are generated concurrently
     #[arg(long, alias = "max-batch", value_name = "COUNT", default_value_t = 4, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) parallel: usize,

@@ -5,7 +5,7 @@ use roci_kernels::params::{LmGlu, LmLinear, LmMoeCombine, LmMoeTopK, LmRmsNorm, 
 use super::StepRecorder;
 use super::linear::{ExpertPairs, LinearInput};
 use crate::Error;
-use crate::experts::DeviceExperts;
+use crate::experts::{DeviceExperts, ExpertMatrices};
 use crate::kernel_id::KernelId;
 use crate::layer::{
     DeviceActivation, DeviceFeedForward, DeviceFeedForwardKind, DeviceLinear, DeviceSharedExpert, GateUp,
@@ -108,7 +108,7 @@ impl StepRecorder<'_> {
         experts: &DeviceExperts,
     ) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
-        let DeviceExperts { router, count, experts_per_token, .. } = experts;
+        let router = &experts.router;
         let rows = match (input, &block.norm) {
             (Some(rows), _) => rows,
             (None, Some(norm)) => {
@@ -128,27 +128,72 @@ impl StepRecorder<'_> {
         let bindings = [&scratch.gate_up.range, bias, &scratch.expert_ids, &scratch.expert_weights];
         self.dispatch(KernelId::MOE_TOP_K, routing.grid(), &bindings, &routing)?;
         self.barrier();
-        if let Some(shared) = &block.shared {
-            self.shared_expert(shared, &input, block.activation)?;
-        }
-        let pairs = |sharing: usize| ExpertPairs { pairs: tokens * experts_per_token, experts: *count, sharing };
-        let (rows, sharing) = if experts.weighted_input {
-            self.weigh_inputs(rows, *experts_per_token)?;
-            (&scratch.expert_outputs, 1)
-        } else {
-            (rows, *experts_per_token)
-        };
-        let bias = experts.gate_up_bias.as_ref();
-        let activation = flag(block.activation)?;
-        self.expert_linear(&experts.gate_up, bias, rows, &scratch.activated, activation, pairs(sharing))?;
-        self.barrier();
-        let bias = experts.down_bias.as_ref();
-        self.expert_linear(&experts.down, bias, &scratch.activated, &scratch.expert_outputs, 0, pairs(1))?;
-        self.barrier();
         let (target, add) = match &block.post_norm {
             Some(_) => (&scratch.normed, 0),
             None => (&scratch.residual, 1),
         };
+        if matches!(experts.matrices, ExpertMatrices::Native { .. }) && !self.features.native_kernels {
+            self.host_experts(block, experts, rows, (target, add))?;
+        } else {
+            if let Some(shared) = &block.shared {
+                self.shared_expert(shared, &input, block.activation)?;
+            }
+            self.routed_experts(experts, (block.activation, block.width), rows, (target, add))?;
+        }
+        if let Some(shared) = &block.shared {
+            self.add_shared_expert(shared, target)?;
+        }
+        if let Some(norm) = &block.post_norm {
+            self.norm(norm, &scratch.normed, &scratch.residual, LmRmsNorm::ADD)?;
+        }
+        Ok(())
+    }
+
+    /// The experts that the router has chosen for each token: the sum of their outputs, which it
+    /// adds to `target` or overwrites it with.
+    pub(super) fn routed_experts(
+        &mut self,
+        experts: &DeviceExperts,
+        (activation, width): (DeviceActivation, usize),
+        rows: &RowBuffer,
+        (target, add): (&RowBuffer, u32),
+    ) -> Result<(), Error> {
+        let (tokens, scratch) = (self.shape.tokens, self.scratch);
+        let DeviceExperts { count, experts_per_token, .. } = experts;
+        let pairs = |sharing: usize| ExpertPairs { pairs: tokens * experts_per_token, experts: *count, sharing };
+        let (rows, sharing) = if experts.weighted_input {
+            self.weigh_inputs(rows, *experts_per_token)?;
+            self.state.input_changed();
+            (&scratch.expert_outputs, 1)
+        } else {
+            (rows, *experts_per_token)
+        };
+        match &experts.matrices {
+            ExpertMatrices::Planar { gate_up, down } => {
+                self.expert_linear(gate_up, rows, &scratch.activated, flag(activation)?, pairs(sharing))?;
+                self.barrier();
+                self.expert_linear(down, &scratch.activated, &scratch.expert_outputs, 0, pairs(1))?;
+            }
+            ExpertMatrices::Native { gate_up, down } => {
+                self.native_expert_products(gate_up, rows, &scratch.gate_up, pairs(sharing))?;
+                self.barrier();
+                let glu = LmGlu {
+                    tokens: pairs(1).pairs as u32,
+                    width: width as u32,
+                    x_stride: scratch.gate_up.stride as u32,
+                    y_stride: scratch.activated.stride as u32,
+                    activation: activation.glu,
+                    gated: 1,
+                };
+                let bindings = [&scratch.gate_up.range, &scratch.activated.range];
+                self.dispatch(KernelId::GLU, glu.grid(), &bindings, &glu)?;
+                self.barrier();
+                self.state.input_changed();
+                self.native_expert_products(down, &scratch.activated, &scratch.expert_outputs, pairs(1))?;
+                self.state.input_changed();
+            }
+        }
+        self.barrier();
         let combine = LmMoeCombine {
             tokens: tokens as u32,
             columns: scratch.embedding as u32,
@@ -162,12 +207,6 @@ impl StepRecorder<'_> {
         let bindings = [&scratch.expert_outputs.range, weights, &target.range];
         self.dispatch(KernelId::MOE_COMBINE, combine.grid(), &bindings, &combine)?;
         self.barrier();
-        if let Some(shared) = &block.shared {
-            self.add_shared_expert(shared, target)?;
-        }
-        if let Some(norm) = &block.post_norm {
-            self.norm(norm, &scratch.normed, &scratch.residual, LmRmsNorm::ADD)?;
-        }
         Ok(())
     }
 
@@ -191,7 +230,7 @@ impl StepRecorder<'_> {
     }
 
     /// Computes the output of the shared expert and its gate.
-    fn shared_expert(
+    pub(super) fn shared_expert(
         &mut self,
         shared: &DeviceSharedExpert,
         input: &LinearInput<'_>,

@@ -8,6 +8,7 @@ use roci_kernels::params::{
 
 use super::StepRecorder;
 use super::state::{PartialSums, Reduction};
+use crate::experts::ExpertShard;
 use crate::kernel_id::KernelId;
 use crate::layer::DeviceLinear;
 use crate::norms::DeviceNorm;
@@ -125,35 +126,37 @@ impl<'a> StepRecorder<'a> {
     /// A product with the matrices of experts, for each pair of a token and one of its experts.
     pub(super) fn expert_linear(
         &mut self,
-        matrix: &DeviceMatrix,
-        bias: Option<&BufferRange>,
+        shards: &[ExpertShard],
         x: &RowBuffer,
         y: &RowBuffer,
         flags: u32,
         ExpertPairs { pairs, experts: count, sharing }: ExpertPairs,
     ) -> Result<(), Error> {
-        let [shard] = &matrix.shards[..] else {
-            return Err(Error::file("the experts of a layer exceed one binding of this device"));
-        };
-        let Storage::Planar { codes, scales, format } = &shard.storage else {
-            return Err(Error::file("the matrices of experts are packed"));
-        };
-        let constants = LmLinear {
-            rows: (matrix.rows / count) as u32,
-            columns: matrix.columns as u32,
-            tokens: pairs as u32,
-            x_stride: x.stride as u32,
-            y_stride: y.stride as u32,
-            y_offset: 0,
-            flags: flags | if bias.is_some() { LmLinear::BIAS } else { 0 },
-            experts: count as u32,
-            sharing: sharing as u32,
-            ..LmLinear::default()
-        };
-        let (unused, ids) = (&self.scratch.unused, &self.scratch.expert_ids);
-        let bindings = [codes, scales, &x.range, bias.unwrap_or(unused), ids, unused, &y.range];
-        let (kernel, grid) = self.single_token_kernel(*format, &constants);
-        self.dispatch(kernel, grid, &bindings, &constants)
+        for ExpertShard { matrix, bias, first_output } in shards {
+            let [shard] = &matrix.shards[..] else {
+                return Err(Error::file("the experts of a layer exceed one binding of this device"));
+            };
+            let Storage::Planar { codes, scales, format } = &shard.storage else {
+                return Err(Error::file("the matrices of experts are packed"));
+            };
+            let constants = LmLinear {
+                rows: (matrix.rows / count) as u32,
+                columns: matrix.columns as u32,
+                tokens: pairs as u32,
+                x_stride: x.stride as u32,
+                y_stride: y.stride as u32,
+                y_offset: *first_output as u32,
+                flags: flags | if bias.is_some() { LmLinear::BIAS } else { 0 },
+                experts: count as u32,
+                sharing: sharing as u32,
+                ..LmLinear::default()
+            };
+            let (unused, ids) = (&self.scratch.unused, &self.scratch.expert_ids);
+            let bindings = [codes, scales, &x.range, bias.as_ref().unwrap_or(unused), ids, unused, &y.range];
+            let (kernel, grid) = self.single_token_kernel(*format, &constants);
+            self.dispatch(kernel, grid, &bindings, &constants)?;
+        }
+        Ok(())
     }
 
     /// A product with a planar matrix.

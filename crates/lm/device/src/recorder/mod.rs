@@ -7,7 +7,9 @@
 mod attention;
 mod delta_net;
 mod feed_forward;
+mod host_experts;
 mod linear;
+mod native_experts;
 mod state;
 
 use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Recorder};
@@ -18,6 +20,7 @@ pub(crate) use self::attention::block_tokens;
 use self::linear::LinearInput;
 use self::state::StepState;
 use crate::features::Features;
+use crate::host_experts::{HostExperts, HostSegment};
 use crate::kernel_cache::KernelCache;
 use crate::kernel_id::KernelId;
 use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceMixer, ParallelNorms};
@@ -29,7 +32,12 @@ use crate::{Error, SMALL_BATCH};
 
 /// Records one step.
 pub(crate) struct StepRecorder<'a> {
+    device: &'a Device,
     kernels: &'a mut KernelCache,
+    /// Computes the experts of some layers.
+    host: Option<&'a mut HostExperts>,
+    /// The parts of the step that end at such experts.
+    segments: Vec<HostSegment>,
     scratch: &'a Scratch,
     commands: Recorder,
     shape: StepShape,
@@ -40,24 +48,41 @@ pub(crate) struct StepRecorder<'a> {
 
 impl<'a> StepRecorder<'a> {
     pub(crate) fn new(
-        device: &Device,
+        device: &'a Device,
         kernels: &'a mut KernelCache,
         scratch: &'a Scratch,
         shape: StepShape,
         cache: CacheType,
         features: Features,
     ) -> Self {
-        Self { kernels, scratch, commands: device.record(), shape, cache, features, state: StepState::default() }
+        Self {
+            device,
+            kernels,
+            host: None,
+            segments: Vec::new(),
+            scratch,
+            commands: device.record(),
+            shape,
+            cache,
+            features,
+            state: StepState::default(),
+        }
     }
 
-    /// Records the step: upload of the inputs, embeddings, layers, and the output to `output`.
+    /// Lets another device compute the experts of some layers.
+    pub(crate) fn with_host(self, host: Option<&'a mut HostExperts>) -> Self {
+        Self { host, ..self }
+    }
+
+    /// Records the step: upload of the inputs, embeddings, layers, and the output to `output`. The
+    /// segments run in turn, each followed by the experts at its end, and then the commands.
     pub(crate) fn record(
         mut self,
         layers: &[DeviceLayer],
         head: Option<&DeviceHead>,
         staging: &Buffer,
         output: &Buffer,
-    ) -> Result<CommandBuffer, Error> {
+    ) -> Result<(Vec<HostSegment>, CommandBuffer), Error> {
         let (shape, scratch) = (self.shape, self.scratch);
         let input_bytes = 4 * shape.input_words as u64;
         self.commands.copy(staging.range(0, input_bytes)?, scratch.inputs.range(0, input_bytes)?)?;
@@ -79,7 +104,7 @@ impl<'a> StepRecorder<'a> {
             Some(head) if shape.output_rows > 0 => self.head(head, output)?,
             Some(_) => {}
         }
-        Ok(self.commands.finish()?)
+        Ok((self.segments, self.commands.finish()?))
     }
 
     fn layer(&mut self, layer: &DeviceLayer) -> Result<(), Error> {

@@ -8,8 +8,10 @@ mod altered;
 mod binding_limits;
 mod devices;
 mod embeddings;
+mod host_experts;
 mod hybrid;
 mod in_place;
+mod limited;
 mod preload;
 mod recorded_logits;
 mod split_attention;
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
     trials.extend(hybrid::trials());
     trials.extend(split_attention::trials());
     trials.extend(in_place::trials());
+    trials.extend(host_experts::trials());
     trials.extend(binding_limits::trials());
     trials.extend(recorded_logits::trials());
     libtest_mimic::run(&arguments, trials).exit_code()

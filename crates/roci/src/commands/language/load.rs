@@ -11,10 +11,11 @@ use roci_hal::registry::AUTO;
 use roci_hal::{Device, Registry};
 use roci_lm::architecture::Model;
 use roci_lm::llama2c;
-use roci_lm_device::{CacheType, DeviceModel, estimate};
+use roci_lm_device::{CacheType, DeviceModel};
 use roci_tokenizer::Tokenizer;
 
 use super::LanguageError;
+use super::placement::{self, DevicePlacement};
 use crate::cli::DriverArgs;
 use crate::commands::auto;
 use crate::printer::Printer;
@@ -48,6 +49,8 @@ pub(crate) struct LoadOptions<'a> {
     pub(crate) cache: Option<CacheType>,
     /// Whether activations are never quantized to int8 on GPUs.
     pub(crate) exact: bool,
+    /// Layers, from the first on, whose experts run on the CPU; chosen by memory if `None`.
+    pub(crate) experts: Option<usize>,
     /// Batching settings of the engine.
     pub(crate) settings: Settings,
 }
@@ -78,6 +81,8 @@ pub(crate) struct ModelSummary {
     pub(crate) trained_context: u32,
     /// URIs of the devices that it runs on.
     pub(crate) devices: Vec<String>,
+    /// What each of them holds.
+    pub(crate) placement: Vec<DevicePlacement>,
 }
 
 /// Loads a model. The file is checked and described first, so that errors in it are reported before
@@ -116,6 +121,7 @@ pub(crate) fn load(
         context: context as usize,
         trained_context: trained,
         devices: Vec::new(),
+        placement: Vec::new(),
     };
     let forward = load_on_devices(Arc::clone(&file), model, options, drivers, printer, &mut summary)?;
     let engine = Engine::start(forward, tokenizer, options.settings.clone());
@@ -142,6 +148,11 @@ fn load_on_devices(
 ) -> Result<Box<dyn Forward>, LanguageError> {
     let registry = registry(drivers);
     let (devices, options) = open_devices(&registry, &file, &model, options, printer)?;
+    if let Some(note) =
+        placement::larger_than_memory(&file, &devices, &placement::fits(&file, &model, &devices, &options)?)
+    {
+        printer.note(&note);
+    }
     summary.devices = devices.iter().map(|device| device.info().uri.to_string()).collect();
     let bar = printer.progress(1);
     bar.set_message(format!("loading {} ({})", summary.name, units::bytes(summary.file_bytes)));
@@ -150,6 +161,7 @@ fn load_on_devices(
         bar.set_position(done);
     };
     let mut forward = DeviceModel::load(file, model, &devices, &options, &on_progress)?;
+    summary.placement = placement::placement(&devices, forward.estimate());
     load_kernels(&mut forward, &bar)?;
     bar.finish_and_clear();
     Ok(Box::new(forward))
@@ -178,9 +190,13 @@ fn open_devices(
     let uris = requested.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
     let open = |uri| registry.open(&auto::resolve(registry, uri, printer)?, None);
     let mut devices = uris.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let fits = |devices: &[Device], options: &roci_lm_device::Options| {
-        let infos: Vec<_> = devices.iter().map(Device::info).collect();
-        estimate(file, model, &infos, options)
+    if options.experts.is_some_and(|layers| layers > 0) {
+        placement::add_cpu(registry, &mut devices)?;
+    }
+    let fits = |devices: &[Device], options: &roci_lm_device::Options| placement::fits(file, model, devices, options);
+    let describe = |devices: &[Device], options: &roci_lm_device::Options| -> Result<String, LanguageError> {
+        let placement = placement::placement(devices, &fits(devices, options)?);
+        Ok(placement::describe(model, options, &placement))
     };
     let context = model.context as usize;
     let cache = options.cache.unwrap_or_default();
@@ -190,6 +206,7 @@ fn open_devices(
         cache,
         exact,
         specialize,
+        cpu_expert_layers: options.experts.unwrap_or(0),
         cache_tokens: Some(context.saturating_mul(sequences)),
         state_slots: roci_lm_device::Options::state_slots(sequences),
         ..Default::default()
@@ -198,6 +215,9 @@ fn open_devices(
     // if memory permits, and for at least one.
     let largest = options_for(options.settings.max_batch.max(1));
     if fits(&devices, &largest).is_ok() {
+        if largest.cpu_expert_layers > 0 {
+            printer.note(&describe(&devices, &largest)?);
+        }
         return Ok((devices, largest));
     }
     let smallest = options_for(1);
@@ -206,10 +226,18 @@ fn open_devices(
         if requested != [AUTO] || on_cpu {
             return Err(error.into());
         }
-        devices.push(registry.open(&registry.parse("cpu")?, None)?);
+        placement::add_cpu(registry, &mut devices)?;
+        let infos: Vec<_> = devices.iter().map(Device::info).collect();
+        let split = placement::with_fewest_experts(file, model, &infos, &smallest);
+        if let Some(split) = split.filter(|_| options.experts.is_none()) {
+            printer.note(&format!("{error}: {}", describe(&devices, &split)?));
+            return Ok((devices, split));
+        }
         let shares = fits(&devices, &smallest)?.shares;
         let layers = shares.first().map_or(0, |share| share.layers.len());
         printer.note(&format!("{error}: {layers} of {} layers run on it, the others on the CPU", model.layers.len()));
+    } else if smallest.cpu_expert_layers > 0 {
+        printer.note(&describe(&devices, &smallest)?);
     }
     Ok((devices, smallest))
 }

@@ -5,6 +5,7 @@ mod convert;
 mod error;
 mod generate;
 mod load;
+mod placement;
 mod quantize;
 mod run;
 mod serve;

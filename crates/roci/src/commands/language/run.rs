@@ -51,6 +51,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         context: language.context,
         cache: language.cache_type,
         exact: language.exact,
+        experts: language.experts.layers(),
         settings: Settings { max_batch: 1, max_waiting: 0 },
     };
     interrupt::listen();

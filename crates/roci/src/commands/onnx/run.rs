@@ -164,6 +164,8 @@ fn reject_language_options(arguments: &RunArgs) -> Result<(), LanguageError> {
         ("--context", arguments.language.context.is_some()),
         ("--cache-type", arguments.language.cache_type.is_some()),
         ("--exact", arguments.language.exact),
+        ("--cpu-moe", arguments.language.experts.cpu_moe),
+        ("--n-cpu-moe", arguments.language.experts.n_cpu_moe.is_some()),
         ("--max-tokens", arguments.language.max_tokens.is_some()),
         ("--grammar", arguments.language.grammar.is_some()),
         ("--json-schema", arguments.language.json_schema.is_some()),

@@ -38,6 +38,8 @@ struct Bench<'a> {
     about: ModelInfo,
     work: TokenCost,
     tests: Vec<Test>,
+    /// Computes experts for other devices.
+    cpu: Option<Device>,
 }
 
 /// Measures and prints. A device that fails ends only its own tests.
@@ -47,8 +49,14 @@ pub(super) fn run(
     registry: &Registry,
     printer: &Printer,
 ) -> Result<ExitStatus, CliError> {
-    let bench = Bench::new(path, arguments, printer)?;
+    let mut bench = Bench::new(path, arguments, printer)?;
     let devices = open(registry, arguments, printer)?;
+    if arguments.text.experts.layers().is_some_and(|layers| layers > 0) {
+        let open = || registry.open(&registry.parse("cpu")?, None);
+        let failed =
+            |error: roci_hal::Error| BenchError::Device { device: "cpu".to_owned(), source: Box::new(error.into()) };
+        bench.cpu = Some(open().map_err(failed)?);
+    }
     interrupt::listen();
     let format = if arguments.format.json { Some(BenchOutput::Json) } else { arguments.text.output };
     let mut results = Results::new(printer, format);
@@ -88,7 +96,7 @@ impl<'a> Bench<'a> {
         let model = Model::new(&file, Some(context)).map_err(|error| BenchError::File(error.into()))?;
         let about = ModelInfo::new(path, &file, &model);
         let work = TokenCost::of(&file, &model);
-        Ok(Self { arguments, printer, file: Arc::new(file), model, about, work, tests })
+        Ok(Self { arguments, printer, file: Arc::new(file), model, about, work, tests, cpu: None })
     }
 
     /// All tests on one device.
@@ -158,6 +166,7 @@ impl<'a> Bench<'a> {
         let options = Options {
             cache: text.cache_type,
             exact: text.exact,
+            cpu_expert_layers: text.experts.layers().unwrap_or(0),
             specialize: specialize()?,
             cache_tokens: Some(self.model.context as usize),
             max_batch_tokens: text.ubatch_size.map(|batch| batch as usize),
@@ -165,19 +174,16 @@ impl<'a> Bench<'a> {
             state_slots: 1,
             ..Options::default()
         };
+        let on_cpu = roci_kernels::runs_native_kernels(device.info());
+        let devices: Vec<Device> =
+            std::iter::once(device).chain(self.cpu.as_ref().filter(|_| !on_cpu)).cloned().collect();
         let bar = self.printer.progress(1);
         bar.set_message(format!("loading {} on {}", self.about.kind, device.info().uri));
         let on_progress = |done: u64, total: u64| {
             bar.set_length(total);
             bar.set_position(done);
         };
-        let loaded = DeviceModel::load(
-            Arc::clone(&self.file),
-            self.model.clone(),
-            std::slice::from_ref(device),
-            &options,
-            &on_progress,
-        );
+        let loaded = DeviceModel::load(Arc::clone(&self.file), self.model.clone(), &devices, &options, &on_progress);
         let loaded = loaded.and_then(|mut model| load_kernels(&mut model, &bar).map(|()| model));
         bar.finish_and_clear();
         loaded.map_err(|error| match error {

@@ -29,6 +29,7 @@ pub(crate) fn run(arguments: &ChatArgs, drivers: &DriverArgs, printer: &Printer)
         context: arguments.language.context,
         cache: arguments.language.cache_type,
         exact: arguments.language.exact,
+        experts: arguments.language.experts.layers(),
         settings: Settings { max_batch: 1, max_waiting: 0 },
     };
     interrupt::listen();
