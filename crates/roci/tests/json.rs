@@ -161,6 +161,27 @@ fn run_of_a_language_model() {
 }
 
 #[test]
+fn embed_and_rerank() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, pooling: u32| {
+        let mut case = roci_lm::synthetic::talking();
+        case.metadata.push(("llama.pooling_type".to_owned(), pooling.into()));
+        let head = roci_lm::synthetic::EncoderRecipe { pooled: &[("cls.output", 64, 1, false)], ..Default::default() };
+        case.recipe.encoder = (pooling == 4).then_some(head);
+        std::fs::write(path(name), case.bytes().expect("it can be made")).expect("there is room");
+    };
+    write("mean.gguf", 1);
+    write("rank.gguf", 4);
+    let embeddings = output(&["embed", &path("mean.gguf"), "a text", "--device", "cpu", "--json"], 0);
+    assert_eq!((&embeddings["schema"], &embeddings["version"]), (&json!("roci.embeddings"), &json!(1)));
+    assert_shape("embeddings", &[embeddings]);
+    let ranking = output(&["rerank", &path("rank.gguf"), "--query", "a", "b", "--device", "cpu", "--json"], 0);
+    assert_eq!((&ranking["schema"], &ranking["version"]), (&json!("roci.ranking"), &json!(1)));
+    assert_shape("ranking", &[ranking]);
+}
+
+#[test]
 fn matrix() {
     let value = output(&["matrix", "--json", "-d", "cpu", "-d", "cpu:7", "--only", "mm, larger"], 3);
     assert_eq!((&value["schema"], &value["version"]), (&json!("roci.matrix"), &json!(2)));

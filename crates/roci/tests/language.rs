@@ -335,3 +335,62 @@ fn checkpoints_are_converted_and_run() {
     names.sort();
     assert_eq!(names, ["chat.model", "plain.gguf", "tiny.bin", "tiny.gguf", "tokenizer.bin"]);
 }
+
+/// A folder with a model for embeddings and a reranker.
+fn text_models() -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    let write = |name: &str, case: &roci_lm::synthetic::Case| {
+        std::fs::write(folder.path().join(name), case.bytes().expect("it can be made")).expect("there is room");
+    };
+    let mut case = talking();
+    case.metadata.push(("llama.pooling_type".to_owned(), 1u32.into()));
+    write("mean.gguf", &case);
+    let mut case = talking();
+    case.metadata.push(("llama.pooling_type".to_owned(), 4u32.into()));
+    case.recipe.encoder =
+        Some(roci_lm::synthetic::EncoderRecipe { pooled: &[("cls.output", 64, 1, true)], ..Default::default() });
+    write("rank.gguf", &case);
+    folder
+}
+
+#[test]
+fn embed_prints_a_vector_per_text() {
+    let folder = text_models();
+    std::fs::write(folder.path().join("texts.txt"), "third\nfourth\n").expect("there is room");
+    let arguments = ["embed", "mean.gguf", "first", "second", "--file", "texts.txt", "--device", "cpu"];
+    let lines = succeed(roci(folder.path(), &arguments));
+    let vectors: Vec<Vec<f64>> =
+        lines.lines().map(|line| line.split(' ').map(|number| number.parse().expect("a number")).collect()).collect();
+    assert_eq!(vectors.iter().map(Vec::len).collect::<Vec<_>>(), [64; 4]);
+    for vector in &vectors {
+        let length: f64 = vector.iter().map(|value| value * value).sum();
+        assert!((length - 1.0).abs() < 1e-5, "{length}");
+    }
+    assert_ne!(vectors[0], vectors[1]);
+    let json = succeed(roci(folder.path(), &["embed", "mean.gguf", "first", "--device", "cpu", "--json"]));
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["embeddings"][0]["embedding"][7].as_f64(), Some(vectors[0][7]));
+
+    fail(&roci(folder.path(), &["embed", "mean.gguf", "--device", "cpu"]), 2, "there are no texts", "--file");
+    let wrong = roci(folder.path(), &["embed", "rank.gguf", "a", "--device", "cpu"]);
+    fail(&wrong, 2, "pooling type `rank`", "reranker");
+}
+
+#[test]
+fn rerank_sorts_documents() {
+    let folder = text_models();
+    let rerank = |more: &[&str]| {
+        let arguments = ["rerank", "rank.gguf", "--query", "a query", "--device", "cpu", "one", "two", "three"];
+        succeed(roci(folder.path(), &[&arguments[..], more].concat()))
+    };
+    let lines = rerank(&[]);
+    let scores: Vec<f64> =
+        lines.lines().map(|line| line.trim().split("  ").next().expect("a score").parse().expect("a number")).collect();
+    assert!(scores.len() == 3 && scores.is_sorted_by(|a, b| a >= b), "{lines}");
+    let json: Value = serde_json::from_str(&rerank(&["--json", "--top", "2"])).expect("JSON");
+    let results = json["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 2);
+    assert!(lines.lines().next().expect("a line").ends_with(results[0]["document"].as_str().expect("a text")));
+    let wrong = roci(folder.path(), &["rerank", "mean.gguf", "--query", "a", "b", "--device", "cpu"]);
+    fail(&wrong, 2, "gives no scores", "reranker");
+}

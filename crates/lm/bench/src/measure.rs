@@ -158,6 +158,9 @@ mod tests {
             vocabulary: logits.len(),
             embedding: 4,
             pooling: Pooling::Unspecified,
+            pooled: None,
+            outputs: None,
+            causal: true,
             state_slots: 0,
         };
         FakeModel { limits, calls: Vec::new(), logits: logits.to_vec() }

@@ -23,17 +23,19 @@ pub(crate) struct Batch<'a> {
     block_tokens: usize,
     /// First token and count of each block of attention.
     blocks: Vec<(usize, usize)>,
+    /// Whether each chunk is a whole text.
+    whole_texts: bool,
     /// Requested rows, in the order of the chunks.
     pub(crate) output_rows: Vec<OutputRow>,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], block_tokens: usize) -> Self {
+    pub(crate) fn new(chunks: &'a [Chunk<'a>], block_tokens: usize, whole_texts: bool) -> Self {
         let tokens: usize = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
         // A small batch has a block per token, so that all small batches of a size share one
         // recording.
         let block_tokens = if tokens <= SMALL_BATCH { 1 } else { block_tokens };
-        let mut batch = Self { chunks, block_tokens, blocks: Vec::new(), output_rows: Vec::new() };
+        let mut batch = Self { chunks, block_tokens, blocks: Vec::new(), whole_texts, output_rows: Vec::new() };
         let mut first = 0;
         for (index, chunk) in chunks.iter().enumerate() {
             let count = chunk.tokens.len();
@@ -64,6 +66,7 @@ impl<'a> Batch<'a> {
             input_words: 0,
             kv_splits,
             one_token_per_sequence: self.chunks.iter().all(|chunk| chunk.tokens.len() == 1),
+            whole_texts: self.whole_texts,
         };
         let mut words = vec![0; shape.page_tables_offset()];
         let (mut token, mut sequence) = (0, shape.sequences_offset());
@@ -87,11 +90,38 @@ impl<'a> Batch<'a> {
             words[shape.blocks_offset() + 2 * index] = *first as u32;
             words[shape.blocks_offset() + 2 * index + 1] = *count as u32;
         }
+        if shape.whole_texts {
+            self.fill_attention_inputs(&shape, &mut words);
+        }
         let row_words = &mut words[shape.output_rows_offset()..shape.token_ids_offset()];
         row_words.iter_mut().zip(rows).for_each(|(word, row)| *word = row.token);
         // Rounded up, so that a growing sequence does not need a recording per page.
         words.resize(words.len().next_power_of_two().max(64), 0);
         (StepShape { input_words: words.len(), ..shape }, words)
+    }
+}
+
+impl Batch<'_> {
+    /// Fills the inputs of attention for whole texts: as the positions, page table offsets and blocks
+    /// at the start, but with the position of the last token for all, and relative to their offset; then
+    /// the positions.
+    fn fill_attention_inputs(&self, shape: &StepShape, words: &mut [u32]) {
+        let start = shape.attention_offset();
+        let (step, attention) = words.split_at_mut(start);
+        let (tokens, blocks) = (shape.tokens, 2 * shape.blocks);
+        let mut token = 0;
+        for chunk in self.chunks {
+            let end = token + chunk.tokens.len();
+            attention[token..end].fill((chunk.start + chunk.tokens.len() - 1) as u32);
+            token = end;
+        }
+        for (to, from) in attention[tokens..2 * tokens].iter_mut().zip(&step[tokens..]) {
+            *to = from - start as u32;
+        }
+        let from = shape.blocks_offset();
+        attention[2 * tokens..2 * tokens + blocks].copy_from_slice(&step[from..from + blocks]);
+        let own = shape.own_positions();
+        attention[own..own + tokens].copy_from_slice(&step[..tokens]);
     }
 }
 

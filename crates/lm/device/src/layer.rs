@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roci_hal::{BufferDesc, BufferRange};
 use roci_kernels::params::{LmAttention, LmGlu, LmLinear, LmRopeKvStore};
 use roci_lm::architecture::blocks::{
-    Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Mixer, Rope, RopeStyle,
+    Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Mixer, Norm, Rope, RopeStyle,
     SharedExpert,
 };
 
@@ -137,6 +137,8 @@ pub(crate) struct DeviceLayer {
     pub(crate) feed_forward: DeviceFeedForward,
     /// Set if both blocks read the same residual stream.
     pub(crate) parallel: Option<ParallelNorms>,
+    /// Norms of the residual stream after the mixer and after feed-forward.
+    pub(crate) stream_norms: [Option<DeviceNorm>; 2],
 }
 
 /// The norms of two blocks that read the same residual stream.
@@ -152,7 +154,8 @@ pub(crate) enum ParallelNorms {
 #[derive(Clone)]
 pub(crate) struct DeviceHead {
     pub(crate) norm: DeviceNorm,
-    pub(crate) output: DeviceLinear,
+    /// `None` for models without logits.
+    pub(crate) output: Option<DeviceLinear>,
     /// Scale of the embeddings, if the output matrix is also the embedding matrix and the first
     /// layer is on this device.
     pub(crate) tied_embedding_scale: Option<f32>,
@@ -173,10 +176,11 @@ impl DeviceHead {
     /// small batch an upload is faster.
     pub(crate) fn embedding(&self, tokens: usize) -> Option<DeviceEmbedding<'_>> {
         let scale = self.tied_embedding_scale.filter(|_| tokens > SMALL_BATCH)?;
-        let [shard] = &self.output.matrix.shards[..] else { return None };
+        let matrix = &self.output.as_ref()?.matrix;
+        let [shard] = &matrix.shards[..] else { return None };
         let Storage::Planar { codes, scales, format } = &shard.storage else { return None };
         let kernel = KernelId::embed(*format)?;
-        Some(DeviceEmbedding { kernel, codes, scales, rows: shard.rows, columns: self.output.matrix.columns, scale })
+        Some(DeviceEmbedding { kernel, codes, scales, rows: shard.rows, columns: matrix.columns, scale })
     }
 }
 
@@ -246,7 +250,16 @@ impl<'a> LayerBuilder<'a> {
             true => ParallelNorms::Shared,
             false => ParallelNorms::Own,
         });
-        Ok(DeviceLayer { mixer, feed_forward: self.feed_forward(&layer.feed_forward)?, parallel })
+        let norms = [&layer.stream_norms.mixer, &layer.stream_norms.feed_forward];
+        let length = |norm: &Norm| norm.weight.as_ref().map_or(0, |weight| weight.values.len());
+        let [after_mixer, after_feed_forward] =
+            norms.map(|norm| norm.as_ref().map(|norm| self.norm(norm, length(norm))).transpose());
+        Ok(DeviceLayer {
+            mixer,
+            feed_forward: self.feed_forward(&layer.feed_forward)?,
+            parallel,
+            stream_norms: [after_mixer?, after_feed_forward?],
+        })
     }
 
     fn attention(&mut self, block: &Attention) -> Result<DeviceAttention, Error> {
@@ -309,7 +322,11 @@ impl<'a> LayerBuilder<'a> {
                 splits: 1,
                 scale: block.scale,
                 soft_cap: block.soft_cap.unwrap_or(0.0),
-                window: block.window.unwrap_or(0),
+                // On both sides, half of the window behind the token and half before it.
+                window: block.window.map_or(0, |window| if block.causal { window } else { window / 2 + 1 }),
+                after: block.window.filter(|_| !block.causal).map_or(0, |window| window / 2),
+                alibi_heads: if block.alibi.is_some() { 1 << block.heads.max(1).ilog2() } else { 0 },
+                alibi: block.alibi.unwrap_or(0.0) / (1u32 << block.heads.max(1).ilog2()) as f32,
                 sinks: u32::from(block.sinks.is_some()),
                 chunk: block.chunk.unwrap_or(0),
                 ..LmAttention::default()

@@ -100,7 +100,7 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
         let rotations = 8 * u64::from(model.context) * model.config.key_length as u64 / 2;
         let scratch = scratch_sizes(model, options, info).bytes() + rotations;
         let mut share = DeviceShare { layers: next..next, weights: 0, cache: 0, states: 0, scratch, available };
-        let output = sizer.linears([&model.output]);
+        let output = if model.is_causal() { sizer.linears([&model.output]) } else { 0 };
         let last_device = index + 1 == devices.len();
         while next < count {
             let layer = &model.layers[next];

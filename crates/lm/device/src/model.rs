@@ -7,12 +7,13 @@ use roci_gguf::Gguf;
 use roci_hal::{Device, DeviceInfo, Profile};
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::Layer;
+use roci_lm::reference::PooledHead;
 
 use crate::batch::{Batch, OutputCollector, OutputRow};
-use crate::embedding::embed;
+use crate::embedding::{HostInput, Placed, embed};
 use crate::error::forward_error;
 use crate::features::Features;
-use crate::limits::{MAX_OUTPUT_ROWS, max_batch_tokens, max_splits, scratch_sizes};
+use crate::limits::{max_batch_tokens, max_output_rows, max_splits, scratch_sizes};
 use crate::memory::{Estimate, estimate};
 use crate::recorder::block_tokens;
 use crate::shape::StepShape;
@@ -33,6 +34,9 @@ pub struct DeviceModel {
     block_tokens: usize,
     max_splits: usize,
     estimate: Estimate,
+    input: HostInput,
+    /// The layers after pooling, which the host computes.
+    head: Option<Arc<PooledHead>>,
 }
 
 impl std::fmt::Debug for DeviceModel {
@@ -61,7 +65,7 @@ impl DeviceModel {
         let estimate = estimate(&file, &model, &infos, options)?;
         let used: Vec<(&Device, _)> =
             devices.iter().zip(&estimate.shares).filter(|(_, share)| !share.layers.is_empty()).collect();
-        let tokens = used.iter().map(|(device, _)| max_batch_tokens(options, device.info())).min().unwrap_or(1);
+        let tokens = used.iter().map(|(device, _)| max_batch_tokens(&model, options, device.info())).min().unwrap_or(1);
         let options = Options { max_batch_tokens: Some(tokens), ..options.clone() };
         let pages = options.cache_tokens.unwrap_or(model.context as usize).div_ceil(options.page_size).max(1);
         let names = model.tensors();
@@ -88,6 +92,9 @@ impl DeviceModel {
             vocabulary: model.config.vocabulary,
             embedding: model.config.embedding,
             pooling: model.config.pooling,
+            pooled: model.pooled.as_ref().map(|pooled| pooled.tokens),
+            outputs: model.pooled.as_ref().map(|pooled| pooled.outputs(model.config.embedding)),
+            causal: model.is_causal(),
             state_slots: if model.is_recurrent() { options.state_slots } else { 0 },
         };
         let group_size =
@@ -95,7 +102,9 @@ impl DeviceModel {
         let coopmat = devices.iter().any(|device| Features::of(device.info(), &options).coopmat);
         let block_tokens = block_tokens(group_size.max().unwrap_or(1), coopmat);
         let max_splits = devices.iter().map(|device| max_splits(&model, device.info())).min().unwrap_or(1);
-        Ok(Self { file, model, limits, stages, block_tokens, max_splits, estimate })
+        let input = HostInput::new(&file, &model)?;
+        let head = PooledHead::new(&file, &model).map_err(|error| Error::file(error.to_string()))?.map(Arc::new);
+        Ok(Self { file, model, limits, stages, block_tokens, max_splits, estimate, input, head })
     }
 
     /// Memory and layers of each device.
@@ -131,6 +140,7 @@ impl DeviceModel {
                 input_words: 0,
                 kv_splits: 1,
                 one_token_per_sequence: tokens == 1,
+                whole_texts: !limits.causal,
             };
             StepShape { input_words: shape.page_tables_offset(), ..shape }
         };
@@ -140,7 +150,10 @@ impl DeviceModel {
         let last = stages.len().saturating_sub(1);
         let mut missing = Vec::new();
         for (index, stage) in stages.iter_mut().enumerate() {
-            let shapes: Vec<StepShape> = batch_sizes.iter().map(|&tokens| shape(tokens, index == last)).collect();
+            let outputs = index == last;
+            let shape =
+                |tokens| StepShape { output_rows: usize::from(outputs), ..shape(tokens, outputs && limits.causal) };
+            let shapes: Vec<StepShape> = batch_sizes.iter().map(|&tokens| shape(tokens)).collect();
             missing.push(stage.missing_kernels(&shapes)?);
         }
         let total = missing.iter().map(Vec::len).sum();
@@ -172,14 +185,17 @@ impl DeviceModel {
             return Err(Error::file(format!("token {token} is not in the vocabulary")));
         }
         chunks.iter().try_for_each(|chunk| self.check_state(chunk))?;
-        let batch = Batch::new(chunks, self.block_tokens);
+        chunks.iter().try_for_each(|chunk| self.check_whole(chunk))?;
+        let positions = chunks.iter().flat_map(|chunk| chunk.start..chunk.start + chunk.tokens.len());
+        let placed: Vec<Placed> = tokens.iter().copied().zip(positions).collect();
+        let batch = Batch::new(chunks, self.block_tokens, !self.limits.causal);
         let logits = chunks.iter().any(|chunk| matches!(chunk.output, OutputKind::LastLogits | OutputKind::AllLogits));
         let hidden = chunks.iter().any(|chunk| chunk.output == OutputKind::HiddenStates);
-        let max_rows = MAX_OUTPUT_ROWS.min(max_tokens);
+        let max_rows = max_output_rows(&self.model, max_tokens);
         let mut row_groups = batch.output_rows.chunks(max_rows);
         let first_rows = row_groups.next().unwrap_or(&[]);
         let (shape, inputs) = batch.inputs(self.kv_splits(chunks), first_rows, logits);
-        let Self { file, model, stages, .. } = self;
+        let Self { file, model, stages, input, .. } = self;
         let mut outputs = OutputCollector::new(chunks, model);
         let Some((last, others)) = stages.split_last_mut() else { return Err(Error::file("the model has no layers")) };
 
@@ -190,7 +206,7 @@ impl DeviceModel {
                 staged.copy_from_slice(&residual);
                 Ok(())
             }
-            None => embed(file, model, &tokens, stride, staged),
+            None => embed(file, model, input, &placed, stride, staged),
         };
         for stage in others {
             let shape = StepShape { output_rows: 0, logits: false, ..shape };
@@ -223,6 +239,16 @@ impl DeviceModel {
         Ok(outputs.finish())
     }
 
+    /// Checks that a chunk of a model that is not causal is a whole text, of which only hidden states
+    /// are requested.
+    fn check_whole(&self, chunk: &Chunk<'_>) -> Result<(), Error> {
+        let has_logits = matches!(chunk.output, OutputKind::LastLogits | OutputKind::AllLogits);
+        if self.limits.causal || (chunk.start == 0 && !has_logits) {
+            return Ok(());
+        }
+        Err(Error::file("the model computes hidden states of whole texts only"))
+    }
+
     /// Checks that a chunk names slots for its recurrent state if the model has such states, and
     /// none otherwise.
     fn check_state(&self, chunk: &Chunk<'_>) -> Result<(), Error> {
@@ -247,6 +273,10 @@ impl DeviceModel {
 impl Forward for DeviceModel {
     fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    fn head(&self) -> Option<Arc<PooledHead>> {
+        self.head.clone()
     }
 
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {

@@ -100,7 +100,7 @@ impl ScratchSizes {
             input_words,
             kv_splits,
             embedding,
-            vocabulary: model.config.vocabulary,
+            vocabulary: if model.is_causal() { model.config.vocabulary } else { 0 },
             qkv: max_attention(&|block| {
                 let gate = block.output_gate.as_ref().map_or(0, |gate| gate.matrix.outputs());
                 block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length) + gate
@@ -141,7 +141,8 @@ impl ScratchSizes {
     /// Bytes of the buffer for read-backs.
     pub(crate) fn readback(&self) -> u64 {
         let residual = self.tokens * Self::stride(self.embedding);
-        4 * residual.max(self.output_rows * Self::stride(self.vocabulary)) as u64
+        let outputs = self.output_rows * Self::stride(self.vocabulary.max(self.embedding));
+        4 * residual.max(outputs) as u64
     }
 
     /// Rows and stride of each row buffer, in the order of [`Scratch`].

@@ -1,5 +1,7 @@
 //! The shape of a step, which identifies its recording, and the layout of its inputs.
 
+use crate::limits::MAX_ALIGNMENT;
+
 /// The shape of a step. Steps of one shape share a recording; everything else about them is data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct StepShape {
@@ -21,10 +23,12 @@ pub(crate) struct StepShape {
     pub(crate) kv_splits: usize,
     /// Whether each sequence has exactly one token, as in the decode phase.
     pub(crate) one_token_per_sequence: bool,
+    /// Whether the tokens of each sequence are a whole text and see each other.
+    pub(crate) whole_texts: bool,
 }
 
 /// Word offsets of the inputs: positions, the tokens' page table offsets, blocks, sequences, output
-/// rows, token ids, page tables.
+/// rows, token ids, inputs of attention for whole texts, page tables.
 impl StepShape {
     /// Offset of the blocks: first token and count of each.
     pub(crate) fn blocks_offset(&self) -> usize {
@@ -47,8 +51,26 @@ impl StepShape {
         self.output_rows_offset() + self.output_rows
     }
 
+    /// Offset of what the attention kernels read as their inputs: as at the start, but the first words
+    /// are the last position that each token sees. For whole texts these differ, and the positions
+    /// follow at [`own_positions`](Self::own_positions).
+    pub(crate) fn attention_offset(&self) -> usize {
+        match self.whole_texts {
+            true => (self.token_ids_offset() + self.tokens).next_multiple_of(MAX_ALIGNMENT),
+            false => 0,
+        }
+    }
+
+    /// Offset of the tokens' positions in the inputs of attention.
+    pub(crate) fn own_positions(&self) -> usize {
+        if self.whole_texts { 2 * self.tokens + 2 * self.blocks } else { 0 }
+    }
+
     /// Offset of the page tables.
     pub(crate) fn page_tables_offset(&self) -> usize {
-        self.token_ids_offset() + self.tokens
+        match self.whole_texts {
+            true => self.attention_offset() + self.own_positions() + self.tokens,
+            false => self.token_ids_offset() + self.tokens,
+        }
     }
 }

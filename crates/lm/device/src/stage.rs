@@ -77,12 +77,17 @@ impl Stage {
         let head = if config.layers.end == config.model.layers.len() {
             // The CPU looks embeddings up in the file.
             let tied = config.model.embedding == config.model.output.matrix
+                && config.model.is_causal()
+                && config.model.input.is_empty()
                 && config.layers.start == 0
                 && !features.native_kernels
                 && !rounds_scales(config.file.expect_tensor(&config.model.embedding.tensor)?.info().kind());
             Some(DeviceHead {
                 norm: builder.norm(&config.model.norm, config.model.config.embedding)?,
-                output: builder.linear(&config.model.output, 0)?,
+                output: match config.model.is_causal() {
+                    true => Some(builder.linear(&config.model.output, 0)?),
+                    false => None,
+                },
                 tied_embedding_scale: tied.then_some(config.model.embedding_scale),
             })
         } else {

@@ -24,6 +24,9 @@ pub fn unsupported(model: &Model) -> Option<&'static str> {
 
 /// What no device computes of an attention block.
 fn attention(block: &Attention) -> Option<&'static str> {
+    if block.causal && block.alibi.is_some() {
+        return Some("ALiBi over earlier tokens");
+    }
     let norms = block.head_norms.as_ref()?;
     let is_rotated = 2 * block.rope.frequencies.len() == block.key_length;
     let is_rms = norms.query.kind == NormKind::Rms;

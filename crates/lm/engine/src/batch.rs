@@ -46,9 +46,21 @@ pub(crate) fn compose(sequences: &mut [Sequence], pages: &mut Pages, max_tokens:
         true
     });
 
+    let mut tokens_left = max_tokens.saturating_sub(entries.len());
+    // Whole texts by age, so that short ones do not delay a long one forever.
+    prefilling.retain(|&index| {
+        if !sequences[index].is_whole() {
+            return true;
+        }
+        let count = sequences[index].prefill_length();
+        if count <= tokens_left {
+            tokens_left -= count;
+            entries.push(BatchEntry { sequence: index, count, decode: false });
+        }
+        false
+    });
     // Shortest first: what they leave of their share goes to the longer ones.
     prefilling.sort_by_key(|&index| (sequences[index].prefill_length(), index));
-    let mut tokens_left = max_tokens.saturating_sub(entries.len());
     let mut sequences_left = prefilling.len();
     for sequence in prefilling {
         let count = sequences[sequence].prefill_length().min(tokens_left / sequences_left);

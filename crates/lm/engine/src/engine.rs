@@ -6,12 +6,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use roci_lm::architecture::Pooling;
 use roci_lm::grammar::Matcher;
 use roci_lm::sample::Sampler;
 use roci_tokenizer::Tokenizer;
 
 use crate::scheduler::{Command, Scheduler};
-use crate::sequence::{Generator, Sequence};
+use crate::sequence::{EmbedTask, Generator, Sequence, TextVector};
 use crate::state::{EngineState, RequestSlot, Statistics};
 use crate::stop::StopFilter;
 use crate::{EngineError, Forward, ForwardError, Generation, Limits, Request};
@@ -95,12 +96,21 @@ impl Engine {
         self.handle.state.context()
     }
 
+    /// Length of the embeddings: that of hidden states, unless dense layers follow the pooling.
+    pub fn embedding_length(&self) -> usize {
+        let limits = &self.handle.state.limits;
+        limits.outputs.unwrap_or(limits.embedding)
+    }
+
     /// Queues a request and returns the stream of its events.
     ///
     /// # Errors
     /// If the request is invalid or the queue is full.
     pub fn generate(&self, request: Request) -> Result<Generation, EngineError> {
         let state = &self.handle.state;
+        if !state.limits.causal {
+            return Err(EngineError::NotGenerative);
+        }
         let Request { prompt, max_tokens, sampling, stop, grammar, show_special, ignore_eos, top_logprobs } = request;
         // The context must hold at least one generated token.
         self.check(&prompt, state.context().saturating_sub(1))?;
@@ -124,13 +134,15 @@ impl Engine {
         Ok(Generation { events: receiver })
     }
 
-    /// Computes the embedding of a prompt: its hidden states after the final norm, pooled as
-    /// [`Limits::pooling`] says and scaled to length 1. Blocks until the result is available.
+    /// Computes the embedding of a text: its hidden states after the final norm, pooled as
+    /// [`Limits::pooling`] says, after the dense layers that follow, and scaled to length 1. Blocks
+    /// until the result is available.
     ///
     /// # Errors
-    /// Those of [`generate`](Self::generate); a device failure; a pooling type without embedding.
+    /// Those of [`generate`](Self::generate); a device failure; a pooling type without embedding; a
+    /// text that exceeds a batch, of a model that is not causal.
     pub fn embed(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
-        self.queue_embedding(tokens)?.blocking_recv().unwrap_or(Err(EngineError::Closed))
+        self.queue_text(tokens, TextVector::Embedding)?.blocking_recv().unwrap_or(Err(EngineError::Closed))
     }
 
     /// [`embed`](Self::embed) for asynchronous callers.
@@ -138,20 +150,52 @@ impl Engine {
     /// # Errors
     /// Those of [`embed`](Self::embed).
     pub async fn embed_async(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
-        self.queue_embedding(tokens)?.await.unwrap_or(Err(EngineError::Closed))
+        self.queue_text(tokens, TextVector::Embedding)?.await.unwrap_or(Err(EngineError::Closed))
     }
 
-    fn queue_embedding(
+    /// Computes the score of a query and a document ([`PromptEncoder::encode_pair`]) by a reranker.
+    /// Blocks until the result is available.
+    ///
+    /// [`PromptEncoder::encode_pair`]: crate::PromptEncoder::encode_pair
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed), of a model that is no reranker.
+    pub fn score(&self, tokens: &[u32]) -> Result<f32, EngineError> {
+        let scores = self.queue_text(tokens, TextVector::Score)?.blocking_recv();
+        scores.unwrap_or(Err(EngineError::Closed)).map(first)
+    }
+
+    /// [`score`](Self::score) for asynchronous callers.
+    ///
+    /// # Errors
+    /// Those of [`score`](Self::score).
+    pub async fn score_async(&self, tokens: &[u32]) -> Result<f32, EngineError> {
+        self.queue_text(tokens, TextVector::Score)?.await.unwrap_or(Err(EngineError::Closed)).map(first)
+    }
+
+    fn queue_text(
         &self,
         tokens: &[u32],
+        vector: TextVector,
     ) -> Result<tokio::sync::oneshot::Receiver<Result<Vec<f32>, EngineError>>, EngineError> {
         let state = &self.handle.state;
+        let limits = &state.limits;
         self.check(tokens, state.context())?;
-        let pooling = state.limits.pooling;
-        let pooled = pooling.tokens(tokens.len()).ok_or(EngineError::Pooling(pooling))?;
+        let pooled = match (vector, limits.pooling) {
+            (TextVector::Embedding, Pooling::Rank) => return Err(EngineError::Pooling(limits.pooling)),
+            (TextVector::Score, pooling) if pooling != Pooling::Rank => return Err(EngineError::NoScores(pooling)),
+            (TextVector::Embedding, _) => limits.pooled.ok_or(EngineError::Pooling(limits.pooling))?,
+            (TextVector::Score, _) => limits.pooled.ok_or(EngineError::NoScores(limits.pooling))?,
+        };
+        let whole = !limits.causal;
+        if whole && tokens.len() > limits.max_batch_tokens {
+            return Err(EngineError::TextTooLong { tokens: tokens.len(), batch: limits.max_batch_tokens });
+        }
         let slot = self.reserve_slot()?;
         let (reply, receiver) = tokio::sync::oneshot::channel();
-        self.send(Sequence::embed(tokens.to_vec(), pooled, state.limits.embedding, reply, slot))?;
+        let pooled = pooled.range(tokens.len());
+        let task = EmbedTask { pooled, sum: vec![0.0; limits.embedding], vector, whole, reply };
+        self.send(Sequence::embed(tokens.to_vec(), task, slot))?;
         Ok(receiver)
     }
 
@@ -213,4 +257,9 @@ impl Engine {
         };
         commands.as_ref().ok_or(EngineError::Closed)?.send(Command::Run(Box::new(sequence))).map_err(closed)
     }
+}
+
+/// The score among the outputs of a classification head: the first.
+fn first(scores: Vec<f32>) -> f32 {
+    scores.first().copied().unwrap_or_default()
 }

@@ -1,7 +1,11 @@
 //! The interface between the engine and a model on its device.
 
+use std::sync::Arc;
+
 use roci_base::Hint;
 use roci_lm::architecture::Pooling;
+use roci_lm::architecture::blocks::PooledTokens;
+use roci_lm::reference::PooledHead;
 
 /// Limits of a loaded model.
 // Not `#[non_exhaustive]`: implementations of `Forward` in other crates build it, and each has to
@@ -24,6 +28,14 @@ pub struct Limits {
     pub embedding: usize,
     /// How hidden states are pooled into the embedding of a sequence.
     pub pooling: Pooling,
+    /// The tokens whose hidden states are pooled, for an embedding or, with [`Pooling::Rank`], for
+    /// a score; `None` if the model gives neither.
+    pub pooled: Option<PooledTokens>,
+    /// Length of the result of the layers after pooling, if the model has some.
+    pub outputs: Option<usize>,
+    /// Whether tokens see only earlier ones. Otherwise each chunk is a whole text, and the model
+    /// generates none.
+    pub causal: bool,
     /// Slots of recurrent state, of one sequence each; 0 if the model has no such layers.
     pub state_slots: usize,
 }
@@ -108,6 +120,11 @@ impl Hint for ForwardError {
 pub trait Forward: Send {
     /// Limits of the loaded model.
     fn limits(&self) -> &Limits;
+
+    /// The layers after pooling, if the model has some.
+    fn head(&self) -> Option<Arc<PooledHead>> {
+        None
+    }
 
     /// Evaluates chunks of different sequences and returns one output per chunk, in order.
     ///

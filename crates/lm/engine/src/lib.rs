@@ -34,7 +34,7 @@ pub use engine::{Engine, Settings};
 pub use error::EngineError;
 pub use event::{Event, FinishReason, Generation, Logprob, Summary, Timings, Token};
 pub use forward::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, StateSlots};
-pub use prompt::PromptEncoder;
+pub use prompt::{PromptEncoder, encode_pair};
 pub use reference::{KvCapacity, ReferenceForward};
 pub use request::Request;
 pub use state::Statistics;

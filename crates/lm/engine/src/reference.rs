@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roci_lm::reference::{RecurrentState, Reference, SequenceState, TokenKv};
+use roci_lm::reference::{PooledHead, RecurrentState, Reference, SequenceState, TokenKv};
 
 use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
 
@@ -63,6 +63,9 @@ impl ReferenceForward {
             vocabulary: model.config.vocabulary,
             embedding: model.config.embedding,
             pooling: model.config.pooling,
+            pooled: model.pooled.as_ref().map(|pooled| pooled.tokens),
+            outputs: model.pooled.as_ref().map(|pooled| pooled.outputs(model.config.embedding)),
+            causal: model.is_causal(),
             state_slots: if model.is_recurrent() { capacity.state_slots.max(1) } else { 0 },
         };
         let pages = vec![vec![None; capacity.page_size]; capacity.pages];
@@ -93,7 +96,25 @@ impl ReferenceForward {
         }
     }
 
+    /// Evaluates a whole text, whose tokens see each other.
+    fn evaluate_text(&self, chunk: &Chunk<'_>) -> Result<Output, ForwardError> {
+        if chunk.start != 0 {
+            return Err(fault(format!("a chunk of a whole text starts at {}", chunk.start)));
+        }
+        let rows = self.reference.hidden_states(chunk.tokens).map_err(|error| fault(error.to_string()))?;
+        match chunk.output {
+            OutputKind::None => Ok(Output::default()),
+            OutputKind::HiddenStates => Ok(Output { rows }),
+            OutputKind::LastLogits | OutputKind::AllLogits => {
+                Err(fault("a model that is not causal has no logits".to_owned()))
+            }
+        }
+    }
+
     fn evaluate_chunk(&mut self, chunk: &Chunk<'_>) -> Result<Output, ForwardError> {
+        if !self.limits.causal {
+            return self.evaluate_text(chunk);
+        }
         let mut tokens = Vec::with_capacity(chunk.start + chunk.tokens.len());
         for position in 0..chunk.start {
             let token = self.slot(chunk, position)?.clone();
@@ -130,6 +151,10 @@ impl ReferenceForward {
 impl Forward for ReferenceForward {
     fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    fn head(&self) -> Option<Arc<PooledHead>> {
+        self.reference.head()
     }
 
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {

@@ -265,7 +265,10 @@ impl Scheduler {
                 Ok(Progress::Finished(reason, text)) => {
                     self.complete(sequence, |sequence| sequence.finish(reason, text))
                 }
-                Ok(Progress::Embedded | Progress::More) => self.complete(sequence, Sequence::finish_embedding),
+                Ok(Progress::Embedded | Progress::More) => {
+                    let head = self.forward.head();
+                    self.complete(sequence, |sequence| sequence.finish_embedding(head.as_deref()));
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use roci_lm::grammar::Matcher;
+use roci_lm::reference::PooledHead;
 use roci_lm::sample::{Constraint, Sampler, likeliest, log_probability};
 use roci_tokenizer::Tokenizer;
 use tokio::sync::{mpsc, oneshot};
@@ -39,12 +40,46 @@ pub(crate) struct Sequence {
 #[derive(Debug)]
 enum Task {
     Generate(Box<Generator>),
-    /// `sum` accumulates the hidden states of the positions `pooled`.
-    Embed {
-        pooled: Range<usize>,
-        sum: Vec<f64>,
-        reply: oneshot::Sender<Result<Vec<f32>, EngineError>>,
-    },
+    Embed(EmbedTask),
+}
+
+/// What is computed of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TextVector {
+    /// A vector of length 1.
+    Embedding,
+    /// The outputs of a classification head.
+    Score,
+}
+
+/// A request for the vector of a text.
+#[derive(Debug)]
+pub(crate) struct EmbedTask {
+    /// Positions whose hidden states are averaged.
+    pub(crate) pooled: Range<usize>,
+    /// Sum of their hidden states so far.
+    pub(crate) sum: Vec<f64>,
+    pub(crate) vector: TextVector,
+    /// Whether all tokens have to be in one call, and none comes from the prefix cache.
+    pub(crate) whole: bool,
+    pub(crate) reply: oneshot::Sender<Result<Vec<f32>, EngineError>>,
+}
+
+impl EmbedTask {
+    /// The vector after all tokens are evaluated.
+    fn finish(&self, head: Option<&PooledHead>) -> Vec<f32> {
+        let count = self.pooled.len().max(1) as f64;
+        let mean = self.sum.iter().map(|sum| (sum / count) as f32).collect();
+        let vector: Vec<f32> = head.map_or_else(|| Vec::clone(&mean), |head| head.apply(mean.clone()));
+        match self.vector {
+            TextVector::Score => vector,
+            TextVector::Embedding => {
+                let squares: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
+                let scale = if squares > 0.0 { 1.0 / squares.sqrt() } else { 0.0 };
+                vector.into_iter().map(|value| (f64::from(value) * scale) as f32).collect()
+            }
+        }
+    }
 }
 
 /// Sampling state of a generation.
@@ -108,15 +143,9 @@ impl Sequence {
         Self::new(tokens, Task::Generate(Box::new(generator)), slot)
     }
 
-    /// An embedding request over the hidden states of the positions `pooled`.
-    pub(crate) fn embed(
-        tokens: Vec<u32>,
-        pooled: Range<usize>,
-        embedding: usize,
-        reply: oneshot::Sender<Result<Vec<f32>, EngineError>>,
-        slot: RequestSlot,
-    ) -> Self {
-        Self::new(tokens, Task::Embed { pooled, sum: vec![0.0; embedding], reply }, slot)
+    /// A request for the vector of a text.
+    pub(crate) fn embed(tokens: Vec<u32>, task: EmbedTask, slot: RequestSlot) -> Self {
+        Self::new(tokens, Task::Embed(task), slot)
     }
 
     fn new(tokens: Vec<u32>, task: Task, slot: RequestSlot) -> Self {
@@ -147,7 +176,7 @@ impl Sequence {
     pub(crate) fn is_canceled(&self) -> bool {
         match &self.task {
             Task::Generate(generator) => generator.events.is_closed(),
-            Task::Embed { reply, .. } => reply.is_closed(),
+            Task::Embed(task) => task.reply.is_closed(),
         }
     }
 
@@ -160,8 +189,14 @@ impl Sequence {
     pub(crate) fn shareable(&self) -> usize {
         match &self.task {
             Task::Generate(_) => self.tokens.len().saturating_sub(1),
-            Task::Embed { pooled, .. } => pooled.start,
+            Task::Embed(task) if task.whole => 0,
+            Task::Embed(task) => task.pooled.start,
         }
+    }
+
+    /// Whether all of its tokens have to be in one call.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(&self.task, Task::Embed(task) if task.whole)
     }
 
     /// Whether the next `count` tokens are within that prefix.
@@ -189,10 +224,12 @@ impl Sequence {
     /// The output needed for the next `count` tokens.
     pub(crate) fn output_kind(&self, count: usize) -> OutputKind {
         match &self.task {
-            Task::Embed { pooled, .. } if pooled.start < self.evaluated + count && self.evaluated < pooled.end => {
+            Task::Embed(EmbedTask { pooled, .. })
+                if pooled.start < self.evaluated + count && self.evaluated < pooled.end =>
+            {
                 OutputKind::HiddenStates
             }
-            Task::Embed { .. } => OutputKind::None,
+            Task::Embed(_) => OutputKind::None,
             Task::Generate(_) if count == self.pending().len() => OutputKind::LastLogits,
             Task::Generate(_) => OutputKind::None,
         }
@@ -223,8 +260,8 @@ impl Sequence {
     pub(crate) fn preempt(&mut self) {
         self.evaluated = 0;
         self.published = 0;
-        if let Task::Embed { sum, .. } = &mut self.task {
-            sum.fill(0.0);
+        if let Task::Embed(task) = &mut self.task {
+            task.sum.fill(0.0);
         }
     }
 
@@ -243,7 +280,7 @@ impl Sequence {
         self.evaluated += count;
         let complete = self.evaluated == self.tokens.len();
         match &mut self.task {
-            Task::Embed { pooled, sum, .. } => {
+            Task::Embed(EmbedTask { pooled, sum, .. }) => {
                 let rows = (start..).zip(&output.rows).filter(|(position, _)| pooled.contains(position));
                 for (_, row) in rows {
                     sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
@@ -270,7 +307,7 @@ impl Sequence {
 
     /// The final message after [`Progress::Finished`].
     pub(crate) fn finish(self, reason: FinishReason, text: String) -> FinalMessage {
-        let Task::Generate(generator) = self.task else { return self.finish_embedding() };
+        let Task::Generate(generator) = self.task else { return self.finish_embedding(None) };
         let summary = Summary {
             reason,
             text,
@@ -286,20 +323,18 @@ impl Sequence {
     pub(crate) fn finish_without_pages(mut self) -> FinalMessage {
         let text = match &mut self.task {
             Task::Generate(generator) => generator.stop.finish().text,
-            Task::Embed { .. } => String::new(),
+            Task::Embed(_) => String::new(),
         };
         self.finish(FinishReason::Context, text)
     }
 
-    /// The final message after [`Progress::Embedded`]: the sum scaled to length 1. A mean's
-    /// division by the token count cancels out.
-    pub(crate) fn finish_embedding(self) -> FinalMessage {
+    /// The final message after [`Progress::Embedded`].
+    pub(crate) fn finish_embedding(self, head: Option<&PooledHead>) -> FinalMessage {
         match self.task {
             Task::Generate(_) => self.fail(EngineError::Closed),
-            Task::Embed { sum, reply, .. } => {
-                let length = sum.iter().map(|value| value * value).sum::<f64>().sqrt();
-                let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
-                FinalMessage::Reply(reply, Ok(sum.into_iter().map(|value| (value * scale) as f32).collect()))
+            Task::Embed(task) => {
+                let vector = task.finish(head);
+                FinalMessage::Reply(task.reply, Ok(vector))
             }
         }
     }
@@ -308,7 +343,7 @@ impl Sequence {
     pub(crate) fn fail(self, error: EngineError) -> FinalMessage {
         match self.task {
             Task::Generate(generator) => FinalMessage::Event(generator.events, Event::Failed(error)),
-            Task::Embed { reply, .. } => FinalMessage::Reply(reply, Err(error)),
+            Task::Embed(task) => FinalMessage::Reply(task.reply, Err(error)),
         }
     }
 }

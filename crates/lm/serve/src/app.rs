@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use roci_engine::{Engine, EngineError};
+use roci_engine::{Engine, EngineError, encode_pair};
 use roci_lm::json::Json;
 use roci_lm::template::ChatTemplate;
 use roci_tokenizer::{Encode, Tokenizer};
@@ -22,6 +22,8 @@ pub struct ServedModel {
     pub tokenizer: Arc<Tokenizer>,
     /// The template that renders conversations into prompts.
     pub template: Arc<ChatTemplate>,
+    /// The template of a query and a document, of some rerankers.
+    pub pair_template: Option<Arc<str>>,
     /// The model name in responses and at `/v1/models`.
     pub model: String,
     /// When the model was created or loaded, reported as `created`.
@@ -79,6 +81,11 @@ impl App {
             tokens.insert(0, bos);
         }
         tokens
+    }
+
+    /// Tokens of a query and a document.
+    pub(crate) fn pair(&self, query: &str, document: &str) -> Vec<u32> {
+        encode_pair(&self.served.tokenizer, self.served.pair_template.as_deref(), query, document)
     }
 
     /// Creation time of the model, in Unix seconds.

@@ -7,6 +7,7 @@
 mod bench;
 mod compute;
 mod doctor;
+mod embed;
 mod emu;
 mod lab;
 mod language;
@@ -28,6 +29,8 @@ use compute::{DEMO_EXAMPLES, DEVICES_EXAMPLES, VERIFY_ROUTE_EXAMPLES};
 pub(crate) use compute::{DemoArgs, DevicesArgs, VerifyRouteArgs};
 use doctor::DOCTOR_EXAMPLES;
 pub(crate) use doctor::{DoctorArgs, DoctorCommand, DoctorExplainArgs, DoctorRulesArgs};
+use embed::{EMBED_EXAMPLES, RERANK_EXAMPLES};
+pub(crate) use embed::{EmbedArgs, RerankArgs, TextModelArgs};
 use emu::EMU_EXAMPLES;
 pub(crate) use emu::{EmuCommand, EmuExecArgs, EmuKernelArgs, EmuRunArgs, EmuTraceArgs};
 use lab::LAB_EXAMPLES;
@@ -161,6 +164,13 @@ pub(crate) enum Command {
     /// `--verify`. Exit code 0: no problem found; 1: problems.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
+    /// Compute the embeddings of texts with an embedding model
+    ///
+    /// Prints a line of numbers per text, a vector of length 1. The model's file says how hidden
+    /// states are pooled. Some models expect a prefix in each text, such as `search_query: `; their
+    /// publisher says which.
+    #[command(after_help = EMBED_EXAMPLES)]
+    Embed(EmbedArgs),
     /// Run AMD code on an emulated GPU
     ///
     /// Kernels of code objects run on the CPU, instruction by instruction as on the chip, with
@@ -212,6 +222,12 @@ pub(crate) enum Command {
     /// other small tensors keep their type. A file appears only when it is complete.
     #[command(after_help = QUANTIZE_EXAMPLES)]
     Quantize(Box<QuantizeArgs>),
+    /// Sort documents by their relevance to a query with a reranker
+    ///
+    /// Prints the score and the text of each document, the best first. A reranker is a model with
+    /// pooling type `rank`.
+    #[command(after_help = RERANK_EXAMPLES)]
+    Rerank(RerankArgs),
     /// Run a model on a device: ONNX, or a language model in GGUF
     ///
     /// A language model answers one prompt (`-p`) with the chat template of its file, or continues
@@ -223,8 +239,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Serve a language model over an OpenAI-compatible HTTP API
     ///
-    /// Endpoints are `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings` and `/v1/models`,
-    /// with streaming, tools and JSON schemas; `/health`, `/metrics` for Prometheus, and a chat
+    /// Endpoints are `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings`, `/v1/rerank` and
+    /// `/v1/models`, with streaming, tools and JSON schemas; `/health`, `/metrics` for Prometheus, and a chat
     /// page at `/`. The server listens on 127.0.0.1 unless `--host` is given. The first Ctrl-C or
     /// SIGTERM lets requests in flight finish, the second ends the process. Exit code 0 after a
     /// shutdown.
@@ -269,6 +285,7 @@ impl Command {
             Self::Demo(arguments) => arguments.format.json,
             Self::Devices(arguments) => arguments.format.json,
             Self::Doctor(arguments) => arguments.json(),
+            Self::Embed(arguments) => arguments.model.format.json,
             Self::Emu { command } => command.json(),
             Self::Env(arguments) => arguments.format.json,
             Self::Lab(arguments) => arguments.json,
@@ -276,6 +293,7 @@ impl Command {
             Self::Inspect(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,
             Self::Quantize(arguments) => arguments.format.json,
+            Self::Rerank(arguments) => arguments.model.format.json,
             Self::Run(arguments) => arguments.format.json,
             Self::TrainDemo(arguments) => arguments.format.json,
             Self::VerifyRoute(arguments) => arguments.format.json,

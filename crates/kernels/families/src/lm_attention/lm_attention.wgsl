@@ -23,6 +23,10 @@ struct Params {
     packed: u32,
     sinks: u32,
     chunk: u32,
+    own: u32,
+    after: u32,
+    alibi_heads: u32,
+    alibi: f32,
 }
 
 var<immediate> params: Params;
@@ -47,13 +51,34 @@ var<workgroup> weights: array<f32, 1040>;
 var<workgroup> score_max: array<f32, 128>;
 var<workgroup> exp_sums: array<f32, 128>;
 // Per row: factor to rescale the sums so far; running maximum; running sum of weights; position of
-// the row's token.
+// the row's token, and the last position that it sees; slope of ALiBi.
 var<workgroup> rescale: array<f32, 16>;
 var<workgroup> row_max: array<f32, 16>;
 var<workgroup> row_sum: array<f32, 16>;
 var<workgroup> row_position: array<u32, 16>;
+var<workgroup> row_last: array<u32, 16>;
+var<workgroup> row_slope: array<f32, 16>;
 // Rows of the current keys in the KV cache.
 var<workgroup> cache_rows: array<u32, 64>;
+
+// The last position that a token sees.
+fn last_visible(token: u32) -> u32 {
+    let last = inputs[token];
+    if params.window == 0u {
+        return last;
+    }
+    return min(last, inputs[params.own + token] + params.after);
+}
+
+// ALiBi: what the score of a query head loses per position.
+fn slope(head: u32) -> f32 {
+    let exponent = select(
+        0.5 * f32(2u * (head - min(head, params.alibi_heads)) + 1u),
+        f32(head + 1u),
+        head < params.alibi_heads,
+    );
+    return exp(-0.6931472 * params.alibi * exponent);
+}
 
 // A soft-capped score, or the lowest value if the key is masked for the row.
 fn masked_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32 {
@@ -62,14 +87,15 @@ fn masked_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32
         // Clamped, because tanh overflows on some drivers.
         capped = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
     }
-    var is_visible = position < end && position <= row_position[row] && row < rows;
+    if params.alibi_heads != 0u {
+        capped -= row_slope[row] * abs(f32(position) - f32(row_position[row]));
+    }
+    var is_visible = position < end && position <= row_last[row] && row < rows;
     if params.window != 0u {
         is_visible = is_visible && position + params.window > row_position[row];
     }
     if params.chunk != 0u {
-        // Not a division by zero where the kernel is specialized to this constant.
-        let chunk = max(params.chunk, 1u);
-        is_visible = is_visible && position / chunk == row_position[row] / chunk;
+        is_visible = is_visible && position / params.chunk == row_position[row] / params.chunk;
     }
     return select(LOWEST, capped, is_visible);
 }
@@ -111,14 +137,15 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     let table = inputs[params.tokens + first_token];
 
     // The keys that any row of this workgroup attends to, and the range of them in this split.
-    let last_position = inputs[first_token + (min(first_row, count * gqa_ratio - 1u) + max(rows, 1u) - 1u) / gqa_ratio];
-    let first_position = inputs[first_token + min(first_row, count * gqa_ratio - 1u) / gqa_ratio];
+    let start_row = min(first_row, count * gqa_ratio - 1u);
+    let last_position = last_visible(first_token + (start_row + max(rows, 1u) - 1u) / gqa_ratio);
+    let first_position = inputs[params.own + first_token + start_row / gqa_ratio];
     var begin = 0u;
     if params.window != 0u && first_position + 1u > params.window {
         begin = first_position + 1u - params.window;
     }
     if params.chunk != 0u {
-        begin = max(begin, first_position / max(params.chunk, 1u) * params.chunk);
+        begin = max(begin, first_position / params.chunk * params.chunk);
     }
     let visible = last_position + 1u - begin;
     let keys_per_split = (visible + params.splits * KEYS - 1u) / (params.splits * KEYS) * KEYS;
@@ -133,7 +160,10 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
             row_max[lane] = sinks[group.y * gqa_ratio + (first_row + lane) % gqa_ratio];
             row_sum[lane] = 1.0;
         }
-        row_position[lane] = inputs[first_token + min((first_row + lane) / gqa_ratio, count - 1u)];
+        let token = first_token + min((first_row + lane) / gqa_ratio, count - 1u);
+        row_position[lane] = inputs[params.own + token];
+        row_last[lane] = last_visible(token);
+        row_slope[lane] = slope(group.y * gqa_ratio + (first_row + lane) % gqa_ratio);
     }
     let key_vec4s = params.key_length / 4u;
     for (var i = lane; i < max_rows * key_vec4s; i += 128u) {

@@ -165,8 +165,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         begin = position + 1u - params.window;
     }
     if params.chunk != 0u {
-        // Not a division by zero where the kernel is specialized to this constant.
-        begin = max(begin, position / max(params.chunk, 1u) * params.chunk);
+        begin = max(begin, position / params.chunk * params.chunk);
     }
     let visible = position + 1u - begin;
     let keys_per_split = (visible + params.splits * 128u - 1u) / (params.splits * 128u) * 128u;
@@ -214,7 +213,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     }
     var query_scale = params.scale;
     if params.temperature_interval != 0u {
-        let steps = (position + params.temperature_offset) / max(params.temperature_interval, 1u);
+        let steps = (position + params.temperature_offset) / params.temperature_interval;
         query_scale *= 1.0 + params.temperature_scale * log(f32(steps + 1u));
     }
     for (var pair = half_lane; pair < params.key_length / 2u; pair += 64u) {

@@ -119,6 +119,7 @@ impl LmDecodeAttention {
             packed: 0,
             sinks: u32::from(self.flags & LmRopeKvStore::SINKS != 0),
             chunk: self.chunk,
+            ..LmAttention::default()
         }
     }
 }

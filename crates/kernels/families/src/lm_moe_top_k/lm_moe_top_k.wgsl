@@ -69,8 +69,7 @@ fn lm_moe_top_k(
             workgroupBarrier();
         }
         if params.groups != 0u {
-            // Not a division by zero where the kernel is specialized to this constant.
-            let size = params.experts / max(params.groups, 1u);
+            let size = params.experts / params.groups;
             for (var at = lane; at < params.groups; at += 64u) {
                 var first = LOWEST;
                 var second = LOWEST;

@@ -73,9 +73,7 @@ fn temperature(position: vec4<u32>) -> vec4<f32> {
     if params.temperature_interval == 0u {
         return vec4<f32>(1.0);
     }
-    // Not a division by zero where the kernel is specialized to this constant.
-    let interval = max(params.temperature_interval, 1u);
-    let steps = (position + vec4<u32>(params.temperature_offset)) / vec4<u32>(interval);
+    let steps = (position + vec4<u32>(params.temperature_offset)) / vec4<u32>(params.temperature_interval);
     return vec4<f32>(1.0) + params.temperature_scale * log(vec4<f32>(steps + vec4<u32>(1u)));
 }
 

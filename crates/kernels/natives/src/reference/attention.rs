@@ -131,11 +131,22 @@ impl SequenceTokens<'_> {
     /// The positions that a token attends to.
     #[inline(always)]
     fn visible(&self, token: usize) -> Range<usize> {
-        let position = word(self.inputs[0], token);
-        let end = position + 1;
-        let window = if self.p.window == 0 { 0 } else { end.saturating_sub(self.p.window as usize) };
-        let chunk = position - position % (self.p.chunk as usize).max(1);
-        (if self.p.chunk == 0 { window } else { window.max(chunk) })..end
+        let position = self.position(token);
+        let visible = self.p.visible(position as u32, word(self.inputs[0], token) as u32);
+        let chunk = if self.p.chunk == 0 { 0 } else { position - position % self.p.chunk as usize };
+        chunk.max(visible.start as usize)..visible.end as usize
+    }
+
+    /// The position of a token.
+    #[inline(always)]
+    fn position(&self, token: usize) -> usize {
+        word(self.inputs[0], self.p.own as usize + token)
+    }
+
+    /// ALiBi's slope of one of the query heads that share the KV head.
+    #[inline(always)]
+    fn slope(&self, head: usize) -> f32 {
+        self.p.slope((self.head * self.query_heads() + head) as u32)
     }
 
     /// The row of a position in the caches.

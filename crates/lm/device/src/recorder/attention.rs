@@ -33,6 +33,7 @@ impl<'a> StepRecorder<'a> {
             block: shape.block_tokens as u32,
             q_stride: scratch.qkv.stride as u32,
             y_stride: scratch.attended.stride as u32,
+            own: shape.own_positions() as u32,
             splits: if self.is_large_batch() || native_kernels { 1 } else { shape.kv_splits as u32 },
             ..block.attention
         };
@@ -55,14 +56,16 @@ impl<'a> StepRecorder<'a> {
         self.barrier();
         if let Some([query, key]) = &block.row_norms {
             let [queries, keys] = [heads.heads, heads.kv_heads].map(|heads| heads * block.heads.key_length);
-            self.row_norm(query, 0, queries)?;
-            self.row_norm(key, queries, keys)?;
+            self.norm_in_place(query, &scratch.qkv, 0, queries)?;
+            self.norm_in_place(key, &scratch.qkv, queries, keys)?;
             self.barrier();
         }
 
         let flash = match self.cache {
             CacheType::F16 if decode.is_none() && self.features.coopmat && self.is_large_batch() => {
-                KernelId::flash_attention(&attention)
+                // It has neither windows on both sides nor ALiBi.
+                let plain = attention.after == 0 && attention.alibi_heads == 0;
+                KernelId::flash_attention(&attention).filter(|_| plain)
             }
             _ => None,
         };
@@ -77,6 +80,8 @@ impl<'a> StepRecorder<'a> {
         let norms = block.head_norms.as_ref().unwrap_or(&scratch.unused);
         let sinks = block.sinks.as_ref().unwrap_or(&scratch.unused);
         let (qkv, keys, values) = (&scratch.qkv.range, &block.keys, &block.values);
+        let start = 4 * shape.attention_offset() as u64;
+        let attention_inputs = scratch.inputs.range(start, scratch.inputs.length() - start)?;
         if let Some(decode) = decode {
             let bindings = [&scratch.inputs, norms, &block.rotations, qkv, keys, values, target];
             self.dispatch(KernelId::decode_attention(self.cache), decode.grid(), &bindings, &decode)?;
@@ -85,7 +90,7 @@ impl<'a> StepRecorder<'a> {
             let bindings = [&scratch.inputs, norms, &block.rotations, partial_sums, qkv, keys, values];
             self.dispatch(KernelId::rope_kv_store(self.cache), heads.grid(), &bindings, &heads)?;
             self.barrier();
-            let bindings = [&scratch.inputs, qkv, keys, values, sinks, target];
+            let bindings = [&attention_inputs, qkv, keys, values, sinks, target];
             let (kernel, grid) = match flash {
                 Some(flash) => (flash, attention.coopmat_grid()),
                 None => (KernelId::attention(self.cache), attention.grid()),
@@ -114,10 +119,16 @@ impl<'a> StepRecorder<'a> {
         self.add_to_residual(&block.output, &input, block.post_norm.as_ref())
     }
 
-    /// Normalizes some columns of queries, keys and values in place.
-    fn row_norm(&mut self, norm: &DeviceNorm, offset: u32, columns: u32) -> Result<(), Error> {
+    /// Normalizes some columns of rows in place.
+    pub(super) fn norm_in_place(
+        &mut self,
+        norm: &DeviceNorm,
+        rows: &RowBuffer,
+        offset: u32,
+        columns: u32,
+    ) -> Result<(), Error> {
         let scratch = self.scratch;
-        let stride = scratch.qkv.stride as u32;
+        let stride = rows.stride as u32;
         let flags = [
             (true, LmLayerNorm::IN_PLACE),
             (norm.biased, LmLayerNorm::BIAS),
@@ -133,7 +144,7 @@ impl<'a> StepRecorder<'a> {
             first: 0,
             offset,
         };
-        let bindings = [&scratch.unused, &norm.weight, &scratch.inputs, &scratch.qkv.range];
+        let bindings = [&scratch.unused, &norm.weight, &scratch.inputs, &rows.range];
         self.dispatch(KernelId::LAYER_NORM, constants.grid(), &bindings, &constants)
     }
 

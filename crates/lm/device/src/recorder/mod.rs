@@ -83,7 +83,7 @@ impl<'a> StepRecorder<'a> {
     }
 
     fn layer(&mut self, layer: &DeviceLayer) -> Result<(), Error> {
-        let DeviceLayer { mixer, feed_forward, parallel } = layer;
+        let DeviceLayer { mixer, feed_forward, parallel, stream_norms } = layer;
         // The mixer changes the residual stream, so that the input of a parallel block is kept.
         let input = match (parallel, &feed_forward.norm) {
             (Some(_), Some(norm)) => {
@@ -103,7 +103,19 @@ impl<'a> StepRecorder<'a> {
             self.flush_partial_sums()?;
             self.state.input_changed();
         }
-        self.feed_forward(feed_forward, input)
+        self.stream_norm(stream_norms[0].as_ref())?;
+        self.feed_forward(feed_forward, input)?;
+        self.stream_norm(stream_norms[1].as_ref())
+    }
+
+    /// Normalizes the residual stream itself, if there is a norm.
+    fn stream_norm(&mut self, norm: Option<&DeviceNorm>) -> Result<(), Error> {
+        let Some(norm) = norm else { return Ok(()) };
+        self.flush_partial_sums()?;
+        self.norm_in_place(norm, &self.scratch.residual, 0, self.scratch.embedding as u32)?;
+        self.state.input_changed();
+        self.barrier();
+        Ok(())
     }
 
     fn embed(&mut self, embedding: &DeviceEmbedding<'_>) -> Result<(), Error> {
@@ -124,20 +136,19 @@ impl<'a> StepRecorder<'a> {
     fn head(&mut self, head: &DeviceHead, output: &Buffer) -> Result<(), Error> {
         let StepShape { output_rows: rows, logits, .. } = self.shape;
         let scratch = self.scratch;
+        let matrix = head.output.as_ref().filter(|_| logits);
         let fused = head.norm.is_plain_rms() && !self.features.native_kernels;
-        if self.shape.tokens == 1 && logits && fused {
+        if let Some(matrix) = matrix.filter(|_| self.shape.tokens == 1 && fused) {
             // The product with a single token applies the norm itself.
             let input = LinearInput { norm: Some(&head.norm), ..LinearInput::f32(&scratch.residual) };
-            self.linear(&head.output, &input, 1, &scratch.logits, 0)?;
+            self.linear(matrix, &input, 1, &scratch.logits, 0)?;
             self.barrier();
             return self.read_back(&scratch.logits, 1, output);
         }
         self.norm_rows(&head.norm, &scratch.residual, &scratch.output_hidden, rows, LmRmsNorm::GATHER_ROWS)?;
         self.barrier();
-        if !logits {
-            return self.read_back(&scratch.output_hidden, rows, output);
-        }
-        self.linear(&head.output, &LinearInput::f32(&scratch.output_hidden), rows, &scratch.logits, 0)?;
+        let Some(matrix) = matrix else { return self.read_back(&scratch.output_hidden, rows, output) };
+        self.linear(matrix, &LinearInput::f32(&scratch.output_hidden), rows, &scratch.logits, 0)?;
         self.barrier();
         self.read_back(&scratch.logits, rows, output)
     }

@@ -7,6 +7,7 @@
 mod altered;
 mod binding_limits;
 mod devices;
+mod embedders;
 mod embeddings;
 mod hybrid;
 mod in_place;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
     }));
     trials.extend(altered::trials());
     trials.extend(preload::trials());
+    trials.extend(embedders::trials());
     trials.extend(embeddings::trials());
     trials.extend(hybrid::trials());
     trials.extend(split_attention::trials());

@@ -5,12 +5,14 @@
 
 mod attention;
 mod delta_net;
+mod encoder;
 mod feed_forward;
 
 use std::ops::Range;
 
-pub use attention::{Attention, HeadNorms, NormSpan, Rope, RopeStyle, Temperature};
+pub use attention::{Attention, HeadNorms, NormSpan, Rope, RopeStyle, Temperature, alibi_slope};
 pub use delta_net::{DeltaNet, HeadOrder, ShortConvolution};
+pub use encoder::{InputEmbedding, Pooled, PooledActivation, PooledLayer, PooledTokens, StreamNorms};
 pub use feed_forward::{
     Activation, ExpertGroups, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing, SharedExpert,
 };
@@ -148,6 +150,8 @@ pub struct Layer {
     /// Whether both blocks read the same residual stream, instead of feed-forward that after the
     /// mixer.
     pub parallel: bool,
+    /// Norms of the residual stream after each block.
+    pub stream_norms: StreamNorms,
 }
 
 impl Layer {

@@ -17,7 +17,7 @@ pub(super) struct Builder<'a> {
     pub(super) config: &'a Config,
     pub(super) traits: &'static ArchitectureTraits,
     /// Context length in tokens.
-    context: u32,
+    pub(super) context: u32,
     ropes: Ropes,
 }
 
@@ -123,6 +123,9 @@ impl<'a> Builder<'a> {
         // Falcon has one more norm where attention does not share that of feed-forward.
         let own = format!("blk.{index}.attn_norm_2");
         let shared = format!("blk.{index}.attn_norm");
+        if index == 0 && self.traits.input.first_norm_optional && !self.has(&format!("{shared}.weight")) {
+            return Ok(None);
+        }
         self.residual_norm(if self.has(&format!("{own}.weight")) { &own } else { &shared }).map(Some)
     }
 
@@ -214,7 +217,7 @@ impl<'a> Builder<'a> {
             _ => Mixer::Attention(self.attention(index)?),
         };
         let (feed_forward, parallel) = self.feed_forward(index)?;
-        Ok(Layer { mixer, feed_forward, parallel })
+        Ok(Layer { mixer, feed_forward, parallel, stream_norms: self.stream_norms(index)? })
     }
 
     fn attention(&self, index: usize) -> Result<Attention, ModelError> {
@@ -241,6 +244,9 @@ impl<'a> Builder<'a> {
             (true, None) => &self.ropes.whole,
             (true, Some(_)) => &self.ropes.local,
         };
+        // A window on both sides has no effect on texts that are not longer than half of it.
+        let causal = self.config.encoder.causal;
+        let window = window.filter(|window| causal || self.context > window / 2 + 1);
         // Neither has an effect before its first step.
         let chunk = chunk.filter(|chunk| self.context > *chunk);
         let temperature = self.config.temperatures[index]
@@ -263,6 +269,8 @@ impl<'a> Builder<'a> {
             soft_cap: self.config.attention_cap,
             temperature,
             sinks,
+            causal,
+            alibi: self.config.encoder.alibi,
             window,
             chunk,
         })

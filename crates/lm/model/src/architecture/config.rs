@@ -3,6 +3,7 @@
 use roci_gguf::{Metadata, Value};
 
 use super::blocks::{NormKind, Temperature};
+use super::encoder::EncoderConfig;
 use super::error::ModelError;
 use super::experts::{Experts, expert_layers};
 use super::keys::{Keys, LayerCount, MAX_CONTEXT, MAX_HEADS, MAX_KERNEL, MAX_LAYERS, MAX_LENGTH, MAX_TOKENS};
@@ -71,6 +72,8 @@ pub struct Config {
     pub rope: RopeConfig,
     /// Pooling type of embeddings.
     pub pooling: Pooling,
+    /// What concerns models for embeddings and scores.
+    pub encoder: EncoderConfig,
 }
 
 /// Sizes of gated delta nets.
@@ -173,6 +176,7 @@ impl Config {
             rotated: kinds.rotated,
             rope,
             pooling: Pooling::read(&keys)?,
+            encoder: EncoderConfig::read(&keys, traits)?,
             parallel,
             embedding_scale: embedding_scale(&keys, traits, embedding)?,
             residual_scale: residual_scale(&keys, traits, layers)?,

@@ -133,5 +133,8 @@ fn shared_length(keys: &Keys<'_>, traits: &ArchitectureTraits, each: usize) -> R
 pub(super) fn expert_layers(keys: &Keys<'_>, any: bool, layers: usize) -> Result<Vec<bool>, ModelError> {
     let dense = keys.integer("leading_dense_block_count")?.unwrap_or(0);
     let step = keys.count("interleave_moe_layer_step", MAX_LAYERS)?.unwrap_or(1);
+    if let Some(every) = keys.integer("moe_every_n_layers")? {
+        return Ok((0..layers).map(|layer| any && every > 0 && layer as i64 % every == 1).collect());
+    }
     Ok((0..layers).map(|layer| any && layer as i64 >= dense && (layer + 1).is_multiple_of(step)).collect())
 }

@@ -24,7 +24,7 @@ impl Builder<'_> {
             norm,
             shared: experts.map(|experts| self.shared_expert(index, experts)).transpose()?.flatten(),
             kind,
-            activation: self.traits.activation,
+            activation: self.config.encoder.activation.unwrap_or(self.traits.activation),
             post_norm: self.post_norm(&format!("blk.{index}.post_ffw_norm"))?,
         };
         Ok((block, parallel))
@@ -99,6 +99,13 @@ impl Builder<'_> {
         };
         let router = self.linear(&name("ffn_gate_inp"), count, embedding, false)?;
         let fused = name("ffn_gate_up_exps");
+        if !self.traits.gated {
+            let [gates] = self.stacked(&name("ffn_up_exps"), [inside], embedding, count)?;
+            let [downs] = self.stacked(&name("ffn_down_exps"), [embedding], inside, count)?;
+            let networks = gates.into_iter().zip(downs);
+            let experts = networks.map(|(gate, down)| GatedFeedForward { gate, up: None, down }).collect();
+            return Ok(FeedForwardKind::Experts { router, experts, routing });
+        }
         let (gates, ups) = if self.has(&format!("{fused}.weight")) {
             let [gates, ups] = self.stacked(&fused, [inside, inside], embedding, count)?;
             (gates, ups)

@@ -29,15 +29,22 @@ impl LayerKinds {
             Windows::AsDeclared => vec![declared; layers],
             Windows::Alternating { period, window, .. } => {
                 let window = declared.or(window);
-                let within = pattern(keys, period, layers)?;
+                let within = pattern(keys, period, layers, but_last)?;
                 within.into_iter().map(|within| window.filter(|_| within)).collect()
+            }
+            Windows::DenseFirst { period, .. } => {
+                let within = pattern(keys, period, layers, |layer, period| layer % period != 0)?;
+                within.into_iter().map(|within| declared.filter(|_| within)).collect()
             }
             Windows::Chunks { period, length } => {
                 if found.is_some_and(|found| found != length) {
                     let reason = format!("chunks of another length than {length} are not supported");
                     return Err(ModelError::config(keys.key("attention.sliding_window"), reason));
                 }
-                chunks = pattern(keys, period, layers)?.into_iter().map(|within| within.then_some(length)).collect();
+                chunks = pattern(keys, period, layers, but_last)?
+                    .into_iter()
+                    .map(|within| within.then_some(length))
+                    .collect();
                 vec![None; layers]
             }
         };
@@ -46,14 +53,24 @@ impl LayerKinds {
     }
 }
 
-/// Which layers have a window: as the file says, or else all except every n-th.
-fn pattern(keys: &Keys<'_>, period: usize, layers: usize) -> Result<Vec<bool>, ModelError> {
+/// Whether a layer is not the last of its period.
+fn but_last(layer: usize, period: usize) -> bool {
+    layer % period < period - 1
+}
+
+/// Which layers have a window: as the file says, or else those that `within` selects of a period.
+fn pattern(
+    keys: &Keys<'_>,
+    period: usize,
+    layers: usize,
+    within: impl Fn(usize, usize) -> bool,
+) -> Result<Vec<bool>, ModelError> {
     let key = keys.key("attention.sliding_window_pattern");
     let pattern = match keys.metadata.value(&key) {
         Some(Value::Array(_)) => keys.metadata.expect::<Vec<bool>>(&key)?,
         _ => {
             let period = keys.metadata.get::<u32>(&key)?.map_or(period, |period| period as usize);
-            (0..layers).map(|layer| period == 0 || layer % period < period - 1).collect()
+            (0..layers).map(|layer| period == 0 || within(layer, period)).collect()
         }
     };
     if pattern.len() != layers {
@@ -70,6 +87,7 @@ fn rotated(keys: &Keys<'_>, traits: &ArchitectureTraits, windows: &[Option<u32>]
     };
     let rotated = |(layer, window): (usize, &Option<u32>)| match traits.nope {
         Nope::Never => true,
+        Nope::Always => false,
         Nope::UnlessFinetuned => finetuned,
         Nope::FullAttention => window.is_some() || !any_window,
         Nope::Every(step) => !(layer + 1).is_multiple_of(step),

@@ -12,6 +12,7 @@ pub mod blocks;
 mod build;
 mod config;
 mod delta_net;
+mod encoder;
 mod error;
 mod experts;
 mod feed_forward;
@@ -26,9 +27,10 @@ mod unused;
 
 use roci_gguf::Gguf;
 
-use blocks::{Layer, Linear, Matrix, Mixer, Norm, Vector};
+use blocks::{InputEmbedding, Layer, Linear, Matrix, Mixer, Norm, Pooled, Vector};
 use build::Builder;
 pub use config::{Config, DeltaNetConfig};
+pub use encoder::EncoderConfig;
 pub use error::ModelError;
 pub use experts::Experts;
 pub use pooling::Pooling;
@@ -48,6 +50,8 @@ pub struct Model {
     /// Factor of the embeddings. A scale of the blocks' outputs is part of it: `h + s * f(norm(h))`
     /// is computed as `h/s + f(norm(h/s))`, with the epsilons of these norms divided by `s²`.
     pub embedding_scale: f32,
+    /// What else is done to the embeddings.
+    pub input: InputEmbedding,
     /// Layers, in order.
     pub layers: Vec<Layer>,
     /// Final norm.
@@ -58,6 +62,8 @@ pub struct Model {
     pub logit_scale: f32,
     /// Soft cap `c` of the logits: `l` becomes `c * tanh(l / c)`.
     pub logit_cap: Option<f32>,
+    /// How hidden states are pooled into one vector of a text; `None` if they are not.
+    pub pooled: Option<Pooled>,
 }
 
 impl Model {
@@ -75,11 +81,13 @@ impl Model {
             context,
             embedding: builder.matrix("token_embd.weight", config.vocabulary, config.embedding)?,
             embedding_scale: config.embedding_scale / config.residual_scale,
+            input: builder.input_embedding()?,
             layers: layers.collect::<Result<_, _>>()?,
-            norm: builder.residual_norm("output_norm")?,
+            norm: builder.output_norm()?,
             output: builder.output()?,
             logit_scale: config.logit_scale,
             logit_cap: config.logit_cap,
+            pooled: builder.pooled()?,
             config,
         };
         unused::check_tensors(file, &model)?;
@@ -91,7 +99,14 @@ impl Model {
         let mut names: Vec<&str> = vec![&self.embedding.tensor];
         let mut linears: Vec<&Linear> = vec![&self.output];
         let mut vectors: Vec<&Vector> = self.norm.vectors().collect();
-        for Layer { mixer, feed_forward, .. } in &self.layers {
+        names.extend(self.input.matrices().map(|matrix| matrix.tensor.as_str()));
+        vectors.extend(self.input.norm.iter().flat_map(Norm::vectors));
+        for layer in self.pooled.iter().flat_map(|pooled| &pooled.layers) {
+            linears.push(&layer.linear);
+            vectors.extend(layer.norm.iter().flat_map(Norm::vectors));
+        }
+        for Layer { mixer, feed_forward, stream_norms, .. } in &self.layers {
+            vectors.extend(stream_norms.vectors());
             linears.extend(mixer.linears());
             linears.extend(feed_forward.linears());
             vectors.extend(feed_forward.vectors());
@@ -119,6 +134,12 @@ impl Model {
     pub fn cached_values(&self) -> impl Iterator<Item = usize> + '_ {
         let values = |block: &blocks::Attention| block.kv_heads * (block.key_length + block.value_length);
         self.layers.iter().map(move |layer| layer.attention().map_or(0, values))
+    }
+
+    /// Whether tokens see only earlier ones. If not, a text is evaluated as a whole, and the model
+    /// generates none.
+    pub fn is_causal(&self) -> bool {
+        self.config.encoder.causal
     }
 
     /// Whether a layer has a recurrent state. A sequence can then be continued only from the state

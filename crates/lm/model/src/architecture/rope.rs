@@ -96,7 +96,7 @@ impl RopeConfig {
         };
         let base = base(keys, dimensions)?;
         let window_rope = match traits.windows {
-            Windows::Alternating { rope, .. } => rope,
+            Windows::Alternating { rope, .. } | Windows::DenseFirst { rope, .. } => rope,
             Windows::Never | Windows::AsDeclared | Windows::Chunks { .. } => WindowRope::Same,
         };
         let window_base = match window_rope {

@@ -6,8 +6,8 @@
 
 use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
 use super::traits::{
-    ArchitectureTraits, HeadNormTraits, LogitScale, Nope, Parallel, RopeSections, SharedExpertTraits,
-    TemperatureTraits, UsualScales, WindowRope, Windows,
+    ArchitectureTraits, HeadNormTraits, InputTraits, LogitScale, Nope, Parallel, RankTraits, RopeSections,
+    SharedExpertTraits, TemperatureTraits, UsualScales, WindowRope, Windows,
 };
 
 const LLAMA: ArchitectureTraits = ArchitectureTraits {
@@ -38,6 +38,12 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     windows: Windows::AsDeclared,
     soft_caps: (None, None),
     scaled_by_embedding: None,
+    causal: true,
+    alibi: None,
+    stream_norms: false,
+    declared_activation: false,
+    input: InputTraits { positions: false, token_types: false, norm: false, first_norm_optional: false },
+    rank: RankTraits::First,
 };
 
 /// As `LLAMA`, but windows are ignored.
@@ -93,6 +99,27 @@ const COMMAND_R: ArchitectureTraits = ArchitectureTraits {
     ..PLAIN
 };
 
+/// BERT: both directions, layer norms after the blocks.
+const BERT: ArchitectureTraits = ArchitectureTraits {
+    name: "bert",
+    nope: Nope::Always,
+    pre_norms: false,
+    stream_norms: true,
+    causal: false,
+    input: InputTraits { positions: true, token_types: true, norm: true, first_norm_optional: false },
+    ..NEOX
+};
+
+/// BERT with RoPE in place of position embeddings.
+const NOMIC_BERT: ArchitectureTraits = ArchitectureTraits {
+    name: "nomic-bert",
+    nope: Nope::Never,
+    gated: true,
+    activation: Activation::Silu,
+    input: InputTraits { positions: false, ..BERT.input },
+    ..BERT
+};
+
 pub(super) const TABLE: &[ArchitectureTraits] = &[
     LLAMA,
     ArchitectureTraits { name: "mistral", ..LLAMA },
@@ -145,7 +172,7 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         ..QWEN
     },
     ArchitectureTraits { name: "qwen2vl", rope_sections: RopeSections::Optional, ..QWEN },
-    ArchitectureTraits { name: "qwen3", head_norms: HeadNormTraits::Head, ..QWEN },
+    ArchitectureTraits { name: "qwen3", head_norms: HeadNormTraits::Head, rank: RankTraits::LastSoftmax, ..QWEN },
     ArchitectureTraits { name: "qwen3moe", head_norms: HeadNormTraits::Head, experts: true, ..QWEN },
     QWEN3VL,
     ArchitectureTraits { name: "qwen3vlmoe", experts: true, ..QWEN3VL },
@@ -243,6 +270,45 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         scaled_by_embedding: Some(62),
         ..GEMMA
     },
+    ArchitectureTraits {
+        name: "gemma-embedding",
+        post_norms: true,
+        head_norms: HeadNormTraits::Head,
+        windows: Windows::Alternating { period: 6, window: None, rope: WindowRope::Base },
+        causal: false,
+        ..GEMMA
+    },
+    BERT,
+    NOMIC_BERT,
+    ArchitectureTraits {
+        name: "nomic-bert-moe",
+        gated: false,
+        activation: Activation::Gelu,
+        experts: true,
+        normalized: false,
+        ..NOMIC_BERT
+    },
+    ArchitectureTraits { name: "jina-bert-v3", gated: false, activation: Activation::Gelu, ..NOMIC_BERT },
+    ArchitectureTraits {
+        name: "jina-bert-v2",
+        nope: Nope::Always,
+        activation: Activation::Gelu,
+        alibi: Some(8.0),
+        ..NOMIC_BERT
+    },
+    ArchitectureTraits {
+        name: "modern-bert",
+        norm: NormKind::Layer,
+        activation: Activation::Gelu,
+        declared_activation: true,
+        windows: Windows::DenseFirst { period: 3, rope: WindowRope::Base },
+        causal: false,
+        input: InputTraits { norm: true, first_norm_optional: true, ..LLAMA.input },
+        rank: RankTraits::Mean,
+        ..QWEN
+    },
+    ArchitectureTraits { name: "eurobert", causal: false, ..QWEN },
+    ArchitectureTraits { name: "llama-embed", ..PLAIN },
     // llama.cpp ignores the window in these files, because they have no per-layer pattern.
     ArchitectureTraits { name: "phi3", ..QWEN },
     ArchitectureTraits { name: "phimoe", experts: true, ..QWEN },

@@ -49,12 +49,48 @@ pub(super) struct ArchitectureTraits {
     /// Number of layers of the model size whose scores are scaled by embedding length / heads
     /// instead of the head length.
     pub(super) scaled_by_embedding: Option<usize>,
+    /// Whether tokens see only earlier ones, unless the file says.
+    pub(super) causal: bool,
+    /// ALiBi with this maximum bias, unless the file says.
+    pub(super) alibi: Option<f32>,
+    /// Norms of the residual stream after each block, in place of a final norm.
+    pub(super) stream_norms: bool,
+    /// The file may name another activation.
+    pub(super) declared_activation: bool,
+    pub(super) input: InputTraits,
+    pub(super) rank: RankTraits,
+}
+
+/// What is done to the embeddings of tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct InputTraits {
+    /// Position embeddings are added.
+    pub(super) positions: bool,
+    /// Embeddings of token types are added, if the file has them.
+    pub(super) token_types: bool,
+    /// They are normalized.
+    pub(super) norm: bool,
+    /// The first layer has no norm of its input unless the file has it.
+    pub(super) first_norm_optional: bool,
+}
+
+/// The head of rerankers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum RankTraits {
+    /// It reads the first token.
+    First,
+    /// It reads the last token, and a softmax over the labels follows.
+    LastSoftmax,
+    /// It reads the mean, and its first layer has GELU.
+    Mean,
 }
 
 /// Which layers have no position embedding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Nope {
     Never,
+    /// All.
+    Always,
     /// All if `rope.scaling.finetuned` is false, otherwise none.
     UnlessFinetuned,
     /// Those with full attention, in models that also have windows.
@@ -157,6 +193,8 @@ pub(super) enum Windows {
         window: Option<u32>,
         rope: WindowRope,
     },
+    /// All except the first and every n-th after it, if the file has a window.
+    DenseFirst { period: usize, rope: WindowRope },
     /// All except every n-th, and chunks of this length instead of windows.
     Chunks { period: usize, length: u32 },
 }

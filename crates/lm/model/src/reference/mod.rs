@@ -6,8 +6,10 @@
 
 mod attention;
 mod delta_net;
+mod encoder;
 mod feed_forward;
 mod ops;
+mod pooled;
 mod weights;
 
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use crate::architecture::blocks::Mixer;
 use crate::architecture::{Model, ModelError};
 pub use delta_net::RecurrentState;
 use ops::soft_cap;
+pub use pooled::PooledHead;
 use weights::Weights;
 
 /// A model with its weights in memory.
@@ -25,6 +28,8 @@ use weights::Weights;
 pub struct Reference {
     model: Model,
     weights: Weights,
+    /// The layers after pooling.
+    head: Option<Arc<PooledHead>>,
 }
 
 /// The evaluated tokens of one sequence.
@@ -90,7 +95,13 @@ impl Reference {
         model: Model,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, ModelError> {
-        Ok(Self { weights: Weights::new(file, &model, progress)?, model })
+        let head = PooledHead::new(file, &model)?.map(Arc::new);
+        Ok(Self { weights: Weights::new(file, &model, progress)?, head, model })
+    }
+
+    /// The layers after pooling, if the model has some.
+    pub fn head(&self) -> Option<Arc<PooledHead>> {
+        self.head.clone()
     }
 
     /// The description of the model.
@@ -110,7 +121,8 @@ impl Reference {
         Ok(logits)
     }
 
-    /// Appends a token and returns its hidden state after the final norm.
+    /// Appends a token and returns its hidden state after the final norm. Models that are not
+    /// causal have only [`hidden_states`](Self::hidden_states).
     ///
     /// # Errors
     /// If the token is not in the vocabulary.
@@ -120,8 +132,7 @@ impl Reference {
             return Err(UnknownToken { token, vocabulary });
         }
         let mut layers = Vec::with_capacity(self.model.layers.len());
-        let row = self.weights.row(&self.model.embedding, token as usize);
-        let mut state: Vec<f32> = row.iter().map(|value| value * self.model.embedding_scale).collect();
+        let mut state = self.embedded(token, sequence.tokens.len());
         let recurrent = sequence.recurrent.get_or_insert_with(|| RecurrentState::new(&self.model));
         for (index, layer) in self.model.layers.iter().enumerate() {
             let (mixed, kv) = match &layer.mixer {
@@ -133,12 +144,14 @@ impl Reference {
             layers.push(kv);
             if !layer.parallel {
                 add(&mut state, &mixed);
+                state = self.weights.optional_norm(layer.stream_norms.mixer.as_ref(), &state);
             }
             let fed = self.feed_forward(&layer.feed_forward, &state);
             add(&mut state, &fed);
             if layer.parallel {
                 add(&mut state, &mixed);
             }
+            state = self.weights.optional_norm(layer.stream_norms.feed_forward.as_ref(), &state);
         }
         sequence.tokens.push(Arc::new(TokenKv { layers }));
         Ok(self.weights.norm(&self.model.norm, &state))

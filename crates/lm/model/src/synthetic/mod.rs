@@ -5,6 +5,7 @@
 //! reproducible byte for byte.
 
 mod architectures;
+mod encoder;
 mod fill;
 mod hybrid;
 mod list;
@@ -16,6 +17,7 @@ use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
 use crate::architecture::blocks::NormSpan;
 use crate::sample::Random;
 pub use architectures::architectures;
+pub use encoder::{EncoderRecipe, embedders};
 pub use hybrid::{Hybrid, HybridLayers, Projections};
 pub use recipe::{Mixture, Recipe, RopeRecipe};
 

@@ -2,6 +2,7 @@
 
 use roci_gguf::{Error, TensorInfo, Type, Value};
 
+use super::encoder::EncoderRecipe;
 use super::fill::Fill;
 use super::hybrid::Hybrid;
 use super::list::List;
@@ -50,6 +51,7 @@ pub struct Recipe {
     pub caps: Option<(f32, f32)>,
     pub base: f32,
     pub rope: RopeRecipe,
+    pub encoder: Option<EncoderRecipe>,
 }
 
 /// Variant of a mixture of experts.
@@ -122,6 +124,7 @@ impl Default for Recipe {
             caps: None,
             base: 10_000.0,
             rope: RopeRecipe::Plain,
+            encoder: None,
         }
     }
 }
@@ -202,7 +205,12 @@ impl Recipe {
         if !self.tied {
             list.linear("output", self.embedding, self.vocabulary, self.logit_bias)?;
         }
-        self.norm("output_norm", self.embedding, &mut list)?;
+        if !self.has_stream_norms() {
+            self.norm("output_norm", self.embedding, &mut list)?;
+        }
+        if let Some(encoder) = &self.encoder {
+            encoder.tensors(self, &mut list)?;
+        }
         match self.rope {
             RopeRecipe::Factors => list.plain("rope_freqs.weight", self.head / 2, Fill::Factors)?,
             RopeRecipe::Long { .. } => {
@@ -217,7 +225,11 @@ impl Recipe {
         Ok(list.tensors)
     }
 
-    fn norm(&self, name: &str, length: usize, list: &mut List) -> Result<(), Error> {
+    fn has_stream_norms(&self) -> bool {
+        self.encoder.is_some_and(|encoder| encoder.stream_norms)
+    }
+
+    pub(super) fn norm(&self, name: &str, length: usize, list: &mut List) -> Result<(), Error> {
         list.plain(&format!("{name}.weight"), length, Fill::Norm)?;
         if self.norm_bias { list.plain(&format!("{name}.bias"), length, Fill::Bias) } else { Ok(()) }
     }
@@ -226,7 +238,8 @@ impl Recipe {
         let name = |part: &str| format!("blk.{layer}.{part}");
         let embedding = self.embedding;
         let (asking, answering) = (self.heads * self.head, self.kv_heads * self.head);
-        if self.pre_norms {
+        let first_unnormed = self.encoder.is_some_and(|encoder| encoder.first_unnormed);
+        if self.pre_norms && !(first_unnormed && layer == 0) {
             self.norm(&name("attn_norm"), embedding, list)?;
         }
         if self.second_norm {
@@ -246,6 +259,10 @@ impl Recipe {
             }
         }
         list.linear(&name("attn_output"), asking, embedding, self.output_bias)?;
+        if self.has_stream_norms() {
+            self.norm(&name("attn_output_norm"), embedding, list)?;
+            self.norm(&name("layer_output_norm"), embedding, list)?;
+        }
         for (part, heads) in [("attn_q_norm.weight", self.heads), ("attn_k_norm.weight", self.kv_heads)] {
             match self.head_norms {
                 None => {}
@@ -293,11 +310,12 @@ impl Recipe {
         if mixture.bias {
             list.plain(&name("ffn_gate_inp.bias"), count, Fill::Bias)?;
         }
-        for (part, columns, outputs) in [
+        let parts = [
             ("ffn_gate_exps", embedding, feed_forward),
             ("ffn_up_exps", embedding, feed_forward),
             ("ffn_down_exps", feed_forward, embedding),
-        ] {
+        ];
+        for (part, columns, outputs) in parts.into_iter().skip(usize::from(!self.gated)) {
             list.matrix(&name(&format!("{part}.weight")), &[columns, outputs, count])?;
             if mixture.bias {
                 list.add(&name(&format!("{part}.bias")), &[outputs, count], Type::F32, Fill::Bias)?;

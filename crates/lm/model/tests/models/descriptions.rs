@@ -1,9 +1,11 @@
 //! What descriptions have, by architecture and by key.
 
 use roci_gguf::Value;
-use roci_lm::architecture::blocks::{Activation, FeedForwardKind, HeadOrder, RopeStyle};
+use roci_lm::architecture::blocks::{
+    Activation, FeedForwardKind, HeadOrder, PooledActivation, PooledTokens, RopeStyle, alibi_slope,
+};
 use roci_lm::architecture::{Config, Model, Pooling};
-use roci_lm::synthetic::{architectures, hybrids};
+use roci_lm::synthetic::{architectures, embedders, hybrids};
 
 use crate::{attention, changed, delta_net, model, norm_tensor, refused};
 
@@ -98,7 +100,7 @@ fn layers_for_multi_token_prediction_are_not_computed() {
 
 #[test]
 fn each_tensor_is_listed_once() {
-    for case in architectures().into_iter().chain(hybrids()) {
+    for case in architectures().into_iter().chain(hybrids()).chain(embedders()) {
         let file = case.open().expect("the synthetic file is valid");
         let model = Model::new(&file, Some(case.context)).expect("the architecture is supported");
         let used = model.tensors();
@@ -139,10 +141,74 @@ fn pooling_types_have_the_numbers_of_llama_cpp() {
 
 #[test]
 fn the_pooling_type_selects_the_tokens_of_an_embedding() {
-    assert_eq!(Pooling::Mean.tokens(9), Some(0..9));
-    assert_eq!(Pooling::Cls.tokens(9), Some(0..1));
-    assert_eq!(Pooling::Last.tokens(9), Some(8..9));
+    assert_eq!(Pooling::Mean.tokens().map(|tokens| tokens.range(9)), Some(0..9));
+    assert_eq!(Pooling::Cls.tokens().map(|tokens| tokens.range(9)), Some(0..1));
+    assert_eq!(Pooling::Last.tokens().map(|tokens| tokens.range(9)), Some(8..9));
     for pooling in [Pooling::Unspecified, Pooling::None, Pooling::Rank] {
-        assert_eq!(pooling.tokens(9), None, "{pooling}");
+        assert_eq!(pooling.tokens(), None, "{pooling}");
+    }
+}
+
+#[test]
+fn models_for_embeddings_have_their_inputs_and_norms() {
+    let bert = model("bert");
+    assert!(!bert.is_causal() && !attention(&bert, 0).causal && attention(&bert, 0).norm.is_none());
+    assert!(bert.input.positions.is_some() && bert.input.token_type.is_some() && bert.input.norm.is_some());
+    assert!(attention(&bert, 0).rope.frequencies.is_empty());
+    // The last norm of the residual stream is that of the model.
+    let [first, last] = [&bert.layers[0].stream_norms, &bert.layers[1].stream_norms];
+    assert_eq!(norm_tensor(&first.feed_forward), "blk.0.layer_output_norm.weight");
+    assert_eq!((norm_tensor(&last.mixer), &last.feed_forward), ("blk.1.attn_output_norm.weight", &None));
+    assert_eq!(norm_tensor(&Some(bert.norm.clone())), "blk.1.layer_output_norm.weight");
+    assert!(model("nomic-bert").input.positions.is_none());
+    assert!(!attention(&model("nomic-bert"), 0).rope.frequencies.is_empty());
+    assert_eq!(attention(&model("jina-bert-v2"), 0).alibi, Some(8.0));
+    let moe = model("nomic-bert-moe");
+    assert_eq!(moe.config.expert_layers, [false, true, false, true]);
+    // Only a file that says so makes another architecture see the whole text.
+    assert!(model("qwen3").is_causal());
+    let file = changed("qwen2", "qwen2.attention.causal", Some(Value::from(false)), "", &[]);
+    assert!(!Model::new(&file, None).expect("the value is supported").is_causal());
+}
+
+#[test]
+fn windows_on_both_sides_count_only_if_a_text_exceeds_them() {
+    let gemma = model("gemma-embedding");
+    let windows = |model: &Model| (0..7).map(|layer| attention(model, layer).window).collect::<Vec<_>>();
+    let expected = [Some(12), Some(12), Some(12), Some(12), Some(12), None, Some(12)];
+    assert_eq!(windows(&gemma), expected);
+    assert_ne!(attention(&gemma, 0).rope, attention(&gemma, 5).rope);
+    let case = crate::case("gemma-embedding").open().expect("the synthetic file is valid");
+    assert_eq!(windows(&Model::new(&case, Some(7)).expect("it is supported")), [None; 7]);
+    assert_eq!(windows(&Model::new(&case, Some(8)).expect("it is supported")), expected);
+    let modern = model("modern-bert");
+    let windows: Vec<bool> = (0..5).map(|layer| attention(&modern, layer).window.is_some()).collect();
+    assert_eq!(windows, [false, true, true, false, true]);
+    assert!(attention(&modern, 0).norm.is_none() && attention(&modern, 1).norm.is_some());
+    assert_eq!(model("modern-bert-rank").layers[0].feed_forward.activation, Activation::Silu);
+}
+
+#[test]
+fn heads_after_pooling_follow_the_tensors() {
+    let pooled = |name| model(name).pooled.expect("the model pools");
+    let bert = pooled("bert-rank");
+    assert_eq!((bert.tokens, bert.layers.len(), bert.softmax, bert.is_score), (PooledTokens::First, 2, false, true));
+    assert_eq!(bert.layers[0].activation, PooledActivation::Tanh);
+    let qwen = pooled("qwen3-rank");
+    assert_eq!((qwen.tokens, qwen.outputs(64), qwen.softmax), (PooledTokens::Last, 2, true));
+    let gemma = pooled("gemma-embedding-dense");
+    assert_eq!((gemma.layers.len(), gemma.outputs(64), gemma.is_score), (2, 64, false));
+    assert_eq!(pooled("modern-bert-rank").tokens, PooledTokens::Mean);
+    assert_eq!(model("bert-tokens").pooled, None);
+    // A reranker without a head has no scores.
+    let file = changed("qwen2", "qwen2.pooling_type", Some(Value::from(4u32)), "", &[]);
+    assert_eq!(Model::new(&file, None).expect("the type is known").pooled, None);
+}
+
+#[test]
+fn slopes_of_alibi_are_a_series_with_others_between() {
+    assert_eq!([0, 1, 7].map(|head| alibi_slope(8.0, 8, head)), [0.5, 0.25, 1.0 / 256.0]);
+    for (head, exponent) in (8..12).zip([0.5f32, 1.5, 2.5, 3.5]) {
+        assert!((alibi_slope(8.0, 12, head) - (-exponent).exp2()).abs() < 1e-6, "head {head}");
     }
 }

@@ -8,10 +8,10 @@ mod rejection;
 use roci_gguf::{Gguf, Metadata, TensorInfo, Type, Value, Writer};
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{Attention, DeltaNet, Norm};
-use roci_lm::synthetic::{Case, architectures, hybrids};
+use roci_lm::synthetic::{Case, architectures, embedders, hybrids};
 
 pub(crate) fn case(name: &str) -> Case {
-    let mut cases = architectures().into_iter().chain(hybrids());
+    let mut cases = architectures().into_iter().chain(hybrids()).chain(embedders());
     cases.find(|case| case.name == name).unwrap_or_else(|| panic!("unknown case {name}"))
 }
 

@@ -32,6 +32,13 @@ fn missing_tensors_and_keys_are_named() {
         ("minimax-m2", "blk.1.attn_k_norm.weight"),
         ("olmo2", "blk.0.post_attention_norm.weight"),
         ("starcoder2", "blk.1.ffn_up.weight"),
+        ("bert", "position_embd.weight"),
+        ("bert", "token_embd_norm.weight"),
+        ("bert", "blk.0.attn_output_norm.weight"),
+        ("bert", "blk.1.layer_output_norm.weight"),
+        ("nomic-bert", "blk.0.ffn_gate.weight"),
+        ("nomic-bert-moe", "blk.1.ffn_up_exps.weight"),
+        ("modern-bert", "blk.1.attn_norm.weight"),
     ] {
         let file = changed(name, "", None, tensor, &[]);
         let text = match tensor {
@@ -70,6 +77,11 @@ fn shape_errors_state_the_expected_shape() {
         ("qwen35", "blk.0.ssm_conv1d.weight", &[3, 128]),
         ("qwen35", "blk.0.ssm_norm.weight", &[64]),
         ("qwen35moe", "blk.0.ffn_down_shexp.weight", &[64, 48]),
+        ("bert", "position_embd.weight", &[64, 255]),
+        ("bert", "token_types.weight", &[64, 3]),
+        ("bert-rank", "cls.weight", &[64, 1]),
+        ("qwen3-rank", "cls.output.weight", &[64, 1]),
+        ("gemma-embedding-dense", "dense_3.weight", &[64, 96]),
     ] {
         refused(&changed(name, "", None, tensor, shape));
     }
@@ -118,6 +130,12 @@ fn invalid_values_are_rejected_with_their_keys() {
         ("qwen35", "qwen35.rope.dimension_sections", Value::from(vec![8u32, 8, 8, 8])),
         ("qwen35", "qwen35.rope.dimension_sections", Value::from(vec![3u32, 3, 2])),
         ("qwen35-sections", "qwen35.attention.recurrent_layers", Value::from(vec![true, false])),
+        ("bert", "bert.context_length", Value::from(255u32)),
+        ("bert", "bert.attention.causal", Value::from("no")),
+        ("bert", "tokenizer.ggml.token_type_count", Value::from(3u32)),
+        ("modern-bert", "modern-bert.hidden_activation", Value::from("relu")),
+        ("gemma-embedding-dense", "gemma-embedding.dense_2_feat_out", Value::from(0u32)),
+        ("jina-bert-v2", "jina-bert-v2.attention.max_alibi_bias", Value::from(-1.0f32)),
     ] {
         let text = refused(&changed(name, key, Some(value), "", &[]));
         // A wrong count is reported by the first tensor that does not match it.
@@ -128,7 +146,7 @@ fn invalid_values_are_rejected_with_their_keys() {
 #[test]
 fn unknown_keys_are_refused_unless_they_are_off() {
     for (name, key, value) in [
-        ("llama", "llama.attention.causal", Value::from(false)),
+        ("qwen35", "qwen35.attention.causal", Value::from(false)),
         ("llama", "llama.attention.clamp_kqv", Value::from(8.0f32)),
         ("llama", "llama.attention.max_alibi_bias", Value::from(8.0f32)),
         ("llama", "llama.attention.temperature_scale", Value::from(0.1f32)),

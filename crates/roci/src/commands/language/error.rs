@@ -61,6 +61,9 @@ pub(crate) enum LanguageError {
     /// The prompt is missing.
     #[error("a language model needs a prompt")]
     NoPrompt,
+    /// There is no text to embed or to score.
+    #[error("there are no texts")]
+    NoTexts,
     /// The option does not apply to this kind of model.
     #[error("`{option}` does not apply to {kind}")]
     Option {
@@ -132,6 +135,7 @@ impl Hint for LanguageError {
             Self::Read { .. } => Some("check the path and its permissions".into()),
             Self::Input(_) => Some("convert the text to UTF-8".into()),
             Self::NoPrompt => Some("give one with `-p TEXT`, or chat with the model: `roci chat MODEL`".into()),
+            Self::NoTexts => Some("give them after the model, or in a file with `--file FILE`, one per line".into()),
             Self::Option { .. } => {
                 Some("leave it out; `roci run --help` lists the options of each kind of model".into())
             }

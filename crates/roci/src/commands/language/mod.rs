@@ -1,7 +1,9 @@
-//! `roci chat`, `roci run`, `roci serve`, `roci convert` and `roci quantize`: language models.
+//! `roci chat`, `roci run`, `roci serve`, `roci embed`, `roci rerank`, `roci convert` and
+//! `roci quantize`: language models.
 
 mod chat;
 mod convert;
+mod embed;
 mod error;
 mod generate;
 mod load;
@@ -14,6 +16,7 @@ use std::path::Path;
 
 pub(crate) use chat::run as chat;
 pub(crate) use convert::run as convert;
+pub(crate) use embed::{embed, rerank};
 pub(crate) use error::LanguageError;
 pub(crate) use load::{load_kernels, specialize};
 pub(crate) use quantize::run as quantize;

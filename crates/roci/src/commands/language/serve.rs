@@ -47,6 +47,7 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         engine,
         tokenizer: prompts.tokenizer,
         template: prompts.template,
+        pair_template: prompts.pair_template,
         model: arguments.alias.clone().unwrap_or_else(|| summary.name.clone()),
         created: SystemTime::now(),
         details: details(&summary),

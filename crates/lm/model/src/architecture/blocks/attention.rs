@@ -111,8 +111,13 @@ pub struct Attention {
     pub temperature: Option<Temperature>,
     /// Attention sinks: one more score per query head, of a token whose values are zero.
     pub sinks: Option<Vector>,
+    /// Whether only earlier tokens and the current one are visible, instead of the whole text.
+    pub causal: bool,
+    /// ALiBi: the score of a key decreases with its distance, by the slope of the head
+    /// ([`alibi_slope`]) per token. The value is the maximum bias.
+    pub alibi: Option<f32>,
     /// Sliding window: the number of most recent tokens that are visible, including the current
-    /// one.
+    /// one. Without `causal`, half of them (rounded down) are visible on either side.
     pub window: Option<u32>,
     /// Length of chunks: only tokens of the same chunk are visible. Chunks start at its multiples.
     pub chunk: Option<u32>,
@@ -129,4 +134,19 @@ impl Attention {
         let heads = self.head_norms.iter().flat_map(|norms| [&norms.query, &norms.key]);
         self.norm.iter().chain(heads).chain(&self.post_norm)
     }
+}
+
+/// The slope of ALiBi for a head.
+///
+/// For a power of two of heads, slopes are a geometric series that ends at `2^-max_bias`. Further
+/// heads have the slopes between those of twice as many.
+pub fn alibi_slope(max_bias: f32, heads: usize, head: usize) -> f32 {
+    let whole = 1usize << heads.max(1).ilog2();
+    let base = |bias: f32| (-f64::from(bias) / whole as f64).exp2();
+    let slope = if head < whole {
+        base(max_bias).powi(head as i32 + 1)
+    } else {
+        base(max_bias / 2.0).powi(2 * (head - whole) as i32 + 1)
+    };
+    slope as f32
 }
