@@ -53,6 +53,7 @@ mod lm_rms_norm;
 mod lm_rope_kv_store;
 mod lm_short_conv;
 mod lm_sigmoid_gate;
+mod lm_ssm_scan;
 mod matmul;
 mod matvec;
 mod native_only;
@@ -104,6 +105,7 @@ pub use lm_rms_norm::LmRmsNorm;
 pub use lm_rope_kv_store::LmRopeKvStore;
 pub use lm_short_conv::LmShortConv;
 pub use lm_sigmoid_gate::LmSigmoidGate;
+pub use lm_ssm_scan::LmSsmScan;
 pub use matmul::{MATMUL_LARGE_TILE, MATMUL_MATRIX_TILE, MATMUL_TILE, Matmul, MatmulForm};
 pub use matvec::{MATVEC_ROWS, Matvec};
 pub use native_only::{
@@ -159,6 +161,7 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_l2_norm::FAMILIES,
     lm_short_conv::FAMILIES,
     lm_delta_rule::FAMILIES,
+    lm_ssm_scan::FAMILIES,
     lm_gated_rms_norm::FAMILIES,
     lm_rope_kv_store::FAMILIES,
     lm_attention::FAMILIES,

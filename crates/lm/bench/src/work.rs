@@ -24,9 +24,10 @@ impl TokenCost {
         let looked_up = if tied { 0 } else { byte_len(&model.embedding.tensor) };
         let (mut values, mut idle) = (0, 0);
         for layer in &model.layers {
-            values += weights(layer.mixer.linears());
-            values += weights(layer.feed_forward.shared.iter().flat_map(SharedExpert::linears));
-            match &layer.feed_forward.kind {
+            values += weights(layer.mixer_linears());
+            let Some(block) = &layer.feed_forward else { continue };
+            values += weights(block.shared.iter().flat_map(SharedExpert::linears));
+            match &block.kind {
                 FeedForwardKind::Dense(network) => values += weights(network.linears()),
                 FeedForwardKind::Experts { router, experts, routing } => {
                     let linears = || experts.iter().flat_map(GatedFeedForward::linears);

@@ -10,8 +10,8 @@ use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Layer, Matrix, SharedExpert};
 
-use crate::delta_net::state_bytes;
 use crate::pack::{GROUP, format_of};
+use crate::recurrent::state_bytes;
 use crate::scratch::ScratchSizes;
 use crate::{Error, Options};
 
@@ -51,11 +51,9 @@ pub(crate) fn check(
         options.cache_tokens.unwrap_or(model.context as usize).next_multiple_of(options.page_size) as u64;
     for (index, layer) in layers.clone().zip(&model.layers[layers.clone()]) {
         check.layer(layer)?;
-        if let Some(block) = layer.delta_net() {
-            let bytes = state_bytes(block).into_iter().max().unwrap_or(0) * options.state_slots as u64;
-            let what = || format!("the recurrent states of layer {index} in {} slots", options.state_slots);
-            check.whole(what, bytes, STATES_HINT)?;
-        }
+        let states = state_bytes(layer.state()).into_iter().max().unwrap_or(0) * options.state_slots as u64;
+        let what = || format!("the recurrent states of layer {index} in {} slots", options.state_slots);
+        check.whole(what, states, STATES_HINT)?;
         let Some(block) = layer.attention() else { continue };
         for (what, length) in [("keys", block.key_length), ("values", block.value_length)] {
             let bytes = options.cache.bytes(length) * block.kv_heads as u64 * cache_tokens;
@@ -98,9 +96,11 @@ impl BindingCheck<'_> {
     }
 
     fn layer(&self, layer: &Layer) -> Result<(), Error> {
-        let shared = layer.feed_forward.shared.iter().flat_map(SharedExpert::linears);
-        layer.mixer.linears().into_iter().chain(shared).try_for_each(|linear| self.rows(&linear.matrix))?;
-        match &layer.feed_forward.kind {
+        layer.mixer_linears().try_for_each(|linear| self.rows(&linear.matrix))?;
+        let Some(block) = &layer.feed_forward else { return Ok(()) };
+        let mut shared = block.shared.iter().flat_map(SharedExpert::linears);
+        shared.try_for_each(|linear| self.rows(&linear.matrix))?;
+        match &block.kind {
             FeedForwardKind::Dense(network) => network.linears().try_for_each(|linear| self.rows(&linear.matrix)),
             FeedForwardKind::Experts { experts, .. } => {
                 // Gate and up projections are one matrix.

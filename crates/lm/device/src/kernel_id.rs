@@ -59,7 +59,9 @@ impl KernelId {
     pub(crate) const SHORT_CONVOLUTION: Self = Self("lm_short_conv");
     /// Recurrence of gated delta nets.
     pub(crate) const DELTA_RULE: Self = Self("lm_delta_rule");
-    /// RMS norm of heads times the SiLU of a gate.
+    /// Recurrence of state spaces.
+    pub(crate) const SSM_SCAN: Self = Self("lm_ssm_scan");
+    /// RMS norm of heads with the SiLU of a gate.
     pub(crate) const GATED_RMS_NORM: Self = Self("lm_gated_rms_norm");
     /// Chooses the experts of each token and their weights.
     pub(crate) const MOE_TOP_K: Self = Self("lm_moe_top_k");
@@ -147,6 +149,7 @@ mod tests {
             KernelId::SIGMOID_GATE,
             KernelId::SHORT_CONVOLUTION,
             KernelId::DELTA_RULE,
+            KernelId::SSM_SCAN,
             KernelId::GATED_RMS_NORM,
             KernelId::MOE_TOP_K,
             KernelId::COMBINE_SPLITS,

@@ -12,6 +12,7 @@ use roci_lm::architecture::blocks::{
 use crate::delta_net::DeviceDeltaNet;
 use crate::kernel_id::KernelId;
 use crate::options::CacheType;
+use crate::recurrent::{DeviceGatedConvolution, DeviceStateSpace};
 use crate::weights::{DeviceMatrix, FileSegments, MatrixRows, Storage, WeightLoader};
 use crate::{Error, Options, SMALL_BATCH};
 
@@ -121,13 +122,16 @@ pub(crate) struct DeviceFeedForward {
 pub(crate) enum DeviceMixer {
     Attention(DeviceAttention),
     DeltaNet(DeviceDeltaNet),
+    GatedConvolution(DeviceGatedConvolution),
+    StateSpace(DeviceStateSpace),
 }
 
 /// A layer with its weights, and with its KV cache or its recurrent states.
 #[derive(Clone)]
 pub(crate) struct DeviceLayer {
-    pub(crate) mixer: DeviceMixer,
-    pub(crate) feed_forward: DeviceFeedForward,
+    /// Several read the same residual stream.
+    pub(crate) mixers: Vec<DeviceMixer>,
+    pub(crate) feed_forward: Option<DeviceFeedForward>,
 }
 
 /// The final norm and the output matrix.
@@ -228,11 +232,20 @@ impl<'a> LayerBuilder<'a> {
     }
 
     pub(crate) fn layer(&mut self, layer: &Layer) -> Result<DeviceLayer, Error> {
-        let mixer = match &layer.mixer {
+        let mixers = layer.mixers.iter().map(|mixer| self.mixer(mixer)).collect::<Result<_, _>>()?;
+        let feed_forward = layer.feed_forward.as_ref().map(|block| self.feed_forward(block)).transpose()?;
+        Ok(DeviceLayer { mixers, feed_forward })
+    }
+
+    fn mixer(&mut self, mixer: &Mixer) -> Result<DeviceMixer, Error> {
+        Ok(match mixer {
             Mixer::Attention(block) => DeviceMixer::Attention(self.attention(block)?),
-            Mixer::DeltaNet(block) => DeviceMixer::DeltaNet(self.delta_net(block)?),
-        };
-        Ok(DeviceLayer { mixer, feed_forward: self.feed_forward(&layer.feed_forward)? })
+            Mixer::DeltaNet(block) => DeviceMixer::DeltaNet(self.delta_net(block, self.states(mixer)?)?),
+            Mixer::GatedConvolution(block) => {
+                DeviceMixer::GatedConvolution(self.gated_convolution(block, self.states(mixer)?)?)
+            }
+            Mixer::StateSpace(block) => DeviceMixer::StateSpace(self.state_space(block, self.states(mixer)?)?),
+        })
     }
 
     fn attention(&mut self, block: &Attention) -> Result<DeviceAttention, Error> {

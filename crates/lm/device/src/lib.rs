@@ -32,6 +32,7 @@ mod options;
 mod pack;
 mod pack_codes;
 mod recorder;
+mod recurrent;
 mod scratch;
 mod shape;
 mod stage;

@@ -33,7 +33,7 @@ fn input_words(model: &Model, options: &Options, tokens: usize) -> usize {
 /// token.
 pub(crate) fn max_splits(model: &Model, info: &DeviceInfo) -> usize {
     let units = info.physical.iter().map(|physical| physical.compute_units as usize).min().unwrap_or(1).max(1);
-    let kv_heads = model.config.kv_heads.iter().copied().min().unwrap_or(1).max(1);
+    let kv_heads = model.config.kv_heads.iter().copied().filter(|heads| *heads > 0).min().unwrap_or(1);
     (2 * units).div_ceil(kv_heads).next_power_of_two().clamp(1, MAX_SPLITS)
 }
 

@@ -10,8 +10,8 @@ use roci_lm::architecture::blocks::{
 };
 
 use crate::bindings;
-use crate::delta_net::{self, state_bytes};
 use crate::limits::scratch_sizes;
+use crate::recurrent::{self, state_bytes};
 use crate::support;
 use crate::weights::bytes_of;
 use crate::{Error, Options};
@@ -66,9 +66,11 @@ impl SizeEstimator<'_> {
     }
 
     fn layer(&self, layer: &Layer) -> u64 {
-        self.linears(layer.mixer.linears())
-            + self.linears(layer.feed_forward.shared.iter().flat_map(SharedExpert::linears))
-            + match &layer.feed_forward.kind {
+        let mixers = self.linears(layer.mixer_linears());
+        let Some(block) = &layer.feed_forward else { return mixers };
+        mixers
+            + self.linears(block.shared.iter().flat_map(SharedExpert::linears))
+            + match &block.kind {
                 FeedForwardKind::Dense(network) => self.linears(network.linears()),
                 FeedForwardKind::Experts { router, experts, .. } => {
                     let planar = SizeEstimator { native_kernels: false, ..*self };
@@ -86,7 +88,7 @@ impl SizeEstimator<'_> {
 /// If the model does not fit, or a tensor exceeds the largest binding of its device.
 pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &Options) -> Result<Estimate, Error> {
     support::check(model)?;
-    model.layers.iter().filter_map(Layer::delta_net).try_for_each(delta_net::check)?;
+    model.layers.iter().flat_map(|layer| &layer.mixers).try_for_each(recurrent::check)?;
     let mut shares: Vec<DeviceShare> = Vec::new();
     let mut next = 0;
     let count = model.layers.len();
@@ -97,7 +99,8 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
         let available = info.physical.iter().map(|one| one.usable_memory()).min().unwrap_or(0);
         // A device that does not report its memory is assumed to have enough.
         let limit = if available == 0 { u64::MAX } else { available / USABLE.1 * USABLE.0 };
-        let rotations = 8 * u64::from(model.context) * model.config.key_length as u64 / 2;
+        let pairs = model.layers.iter().filter_map(Layer::attention).map(|block| block.rope.frequencies.len()).max();
+        let rotations = 8 * u64::from(model.context) * pairs.unwrap_or(0) as u64;
         let scratch = scratch_sizes(model, options, info).bytes() + rotations;
         let mut share = DeviceShare { layers: next..next, weights: 0, cache: 0, states: 0, scratch, available };
         let output = sizer.linears([&model.output]);
@@ -110,7 +113,7 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
                 block.kv_heads as u64 * head
             };
             let cache = cache_tokens * layer.attention().map_or(0, token_bytes);
-            let slot_bytes: u64 = layer.delta_net().map_or([0; 2], state_bytes).iter().sum();
+            let slot_bytes: u64 = state_bytes(layer.state()).iter().sum();
             let states = options.state_slots as u64 * slot_bytes;
             let head = if next + 1 == count { output } else { 0 };
             if share.total() + weights + cache + states + head > limit && !last_device {

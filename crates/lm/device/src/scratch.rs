@@ -4,11 +4,11 @@ use roci_hal::{BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
 use roci_kernels::params::LmLinear;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, DeltaNet, FeedForwardKind, Layer};
+use roci_lm::architecture::blocks::{Attention, FeedForward, FeedForwardKind, Layer};
 
-use crate::delta_net::projected_columns;
 use crate::features::Features;
 use crate::pack::GROUP;
+use crate::recurrent::RecurrentColumns;
 use crate::{Error, SMALL_BATCH};
 
 /// A buffer of rows of floats.
@@ -67,25 +67,30 @@ impl ScratchSizes {
     ) -> Self {
         let max = |of: &dyn Fn(&Layer) -> usize| model.layers.iter().map(of).max().unwrap_or(0);
         let max_attention = |of: &dyn Fn(&Attention) -> usize| max(&|layer| layer.attention().map_or(0, of));
-        let max_delta_net = |of: &dyn Fn(&DeltaNet) -> usize| max(&|layer| layer.delta_net().map_or(0, of));
-        let heads = max_delta_net(&|block| block.heads * block.length);
-        let attended = max_attention(&|block| block.heads * block.value_length).max(heads);
+        let max_recurrent = |of: &dyn Fn(RecurrentColumns) -> usize| {
+            max(&|layer| layer.mixers.iter().map(|mixer| of(RecurrentColumns::of(mixer))).max().unwrap_or(0))
+        };
+        let max_feed_forward =
+            |of: &dyn Fn(&FeedForward) -> usize| max(&|layer| layer.feed_forward.as_ref().map_or(0, of));
+        let values = max_recurrent(&|columns| columns.values);
+        let convolved = max_recurrent(&|columns| columns.convolved);
+        let attended = max_attention(&|block| block.heads * block.value_length).max(values);
         let gated = max_attention(&|block| match block.output_gate {
             Some(_) => block.heads * block.value_length,
             None => 0,
         });
         let shared =
-            max(&|layer| layer.feed_forward.shared.as_ref().map_or(0, |shared| shared.network.gate.matrix.outputs()));
-        let activated = max(&|layer| match &layer.feed_forward.kind {
+            max_feed_forward(&|block| block.shared.as_ref().map_or(0, |shared| shared.network.gate.matrix.outputs()));
+        let activated = max_feed_forward(&|block| match &block.kind {
             FeedForwardKind::Dense(gated) => gated.gate.matrix.outputs(),
             FeedForwardKind::Experts { experts, .. } => experts.first().map_or(0, |gated| gated.gate.matrix.outputs()),
         });
-        let gate_up = max(&|layer| match &layer.feed_forward.kind {
+        let gate_up = max_feed_forward(&|block| match &block.kind {
             FeedForwardKind::Dense(gated) => 2 * gated.gate.matrix.outputs(),
             FeedForwardKind::Experts { experts, .. } => experts.len(),
         })
         .max(2 * shared);
-        let experts_per_token = max(&|layer| match &layer.feed_forward.kind {
+        let experts_per_token = max_feed_forward(&|block| match &block.kind {
             FeedForwardKind::Dense(_) => 0,
             FeedForwardKind::Experts { routing, .. } => routing.experts_per_token,
         });
@@ -101,10 +106,10 @@ impl ScratchSizes {
                 let gate = block.output_gate.as_ref().map_or(0, |gate| gate.matrix.outputs());
                 block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length) + gate
             })
-            .max(max_delta_net(&projected_columns)),
-            convolved: max_delta_net(&|block| block.convolution.channels()),
+            .max(max_recurrent(&|columns| columns.projected)),
+            convolved,
             attended,
-            gated: gated.max(heads),
+            gated: gated.max(values),
             split: max_attention(&|block| block.heads * (block.value_length + 2)),
             activated,
             gate_up,

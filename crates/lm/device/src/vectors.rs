@@ -1,7 +1,7 @@
 //! Upload of vectors, and of small matrices that kernels read as floats.
 
 use roci_hal::BufferRange;
-use roci_lm::architecture::blocks::{Linear, Matrix, Vector};
+use roci_lm::architecture::blocks::{Linear, ShortConvolution, Vector};
 
 use crate::Error;
 use crate::pack::GROUP;
@@ -44,8 +44,9 @@ impl WeightLoader<'_> {
         self.vectors(&vectors).map(Some)
     }
 
-    /// Uploads a matrix as floats, row by row.
-    pub(crate) fn float_matrix(&self, matrix: &Matrix) -> Result<BufferRange, Error> {
+    /// Uploads the weights of a convolution as floats, row by row, and then its biases.
+    pub(crate) fn convolution(&self, block: &ShortConvolution) -> Result<BufferRange, Error> {
+        let matrix = &block.weight;
         let tensor = self.file.expect_tensor(&matrix.tensor)?;
         let values = tensor.to_f32()?;
         let mut floats = Vec::with_capacity(matrix.outputs() * matrix.columns);
@@ -54,6 +55,9 @@ impl WeightLoader<'_> {
             floats.extend(row.ok_or_else(|| Error::file(format!("`{}` is too short", matrix.tensor)))?);
         }
         self.progress.add(tensor.bytes().len() as u64);
+        if let Some(bias) = &block.bias {
+            floats.extend(self.file.expect_tensor(&bias.tensor)?.to_f32()?);
+        }
         self.floats(&floats)
     }
 }

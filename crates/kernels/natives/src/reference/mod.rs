@@ -12,6 +12,7 @@ mod linear;
 mod rope_kv_store;
 mod rows;
 mod short_conv;
+mod ssm_scan;
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -35,6 +36,7 @@ pub(super) static KERNELS: &[&[(&str, KernelFactory)]] = &[
     rope_kv_store::KERNELS,
     short_conv::KERNELS,
     delta_rule::KERNELS,
+    ssm_scan::KERNELS,
 ];
 
 /// The words of an output, which threads share; each word is written atomically.

@@ -144,16 +144,18 @@ impl Reference for GatedRmsNorm {
 
     fn compute(level: Level, p: &LmGatedRmsNorm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
         let [length, gates_offset] = [p.length, p.gates_offset].map(|count| count as usize);
-        let weight = floats(inputs[2], 0, length);
-        let mut normed = vec![0.0; length];
+        let is = |flag: u32| p.flags & flag != 0;
         let mut line = vec![0.0; length];
         for token in units {
             for column in (0..p.heads as usize).map(|head| head * length) {
                 let x = floats(inputs[0], token * p.x_stride as usize + column, length);
                 let gate = floats(inputs[1], token * p.gates_stride as usize + gates_offset + column, length);
-                let scale = scale(level, x, p.epsilon);
-                normed.iter_mut().zip(x).zip(weight).for_each(|((y, x), weight)| *y = x * scale * weight);
-                level.run(GluTask { gate, up: &normed, gelu: false, y: &mut line });
+                level.run(GluTask { gate, up: x, gelu: false, y: &mut line });
+                if !is(LmGatedRmsNorm::UNNORMED) {
+                    let scale = scale(level, if is(LmGatedRmsNorm::GATE_FIRST) { &line } else { x }, p.epsilon);
+                    let weight = floats(inputs[2], if is(LmGatedRmsNorm::EACH_HEAD) { column } else { 0 }, length);
+                    line.iter_mut().zip(weight).for_each(|(y, weight)| *y *= scale * weight);
+                }
                 let to = token * p.y_stride as usize + column;
                 line.iter().zip(to..).for_each(|(value, at)| outputs[0].set(at, *value));
             }

@@ -1,6 +1,6 @@
 //! Records one step of a model on one device: from token embeddings to hidden states or logits.
 //!
-//! [`StepRecorder::record`] records the whole step. `attention.rs`, `delta_net.rs` and
+//! [`StepRecorder::record`] records the whole step. `attention.rs`, `delta_net.rs`, `recurrent.rs` and
 //! `feed_forward.rs` record the blocks of a layer, and `linear.rs` their matrix products. Every kernel goes through
 //! [`StepRecorder::dispatch`]. [`StepState`] tracks work that is deferred to later commands.
 
@@ -8,6 +8,7 @@ mod attention;
 mod delta_net;
 mod feed_forward;
 mod linear;
+mod recurrent;
 mod state;
 
 use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Recorder};
@@ -69,11 +70,10 @@ impl<'a> StepRecorder<'a> {
         }
         self.barrier();
         for layer in layers {
-            match &layer.mixer {
-                DeviceMixer::Attention(block) => self.attention(block)?,
-                DeviceMixer::DeltaNet(block) => self.delta_net(block)?,
+            self.mixers(&layer.mixers)?;
+            if let Some(block) = &layer.feed_forward {
+                self.feed_forward(block)?;
             }
-            self.feed_forward(&layer.feed_forward)?;
         }
         self.flush_partial_sums()?;
         match head {
@@ -82,6 +82,23 @@ impl<'a> StepRecorder<'a> {
             Some(_) => {}
         }
         Ok(self.commands.finish()?)
+    }
+
+    /// The mixers of a layer. Each adds its output to the residual stream, so that all must read it
+    /// before.
+    fn mixers(&mut self, mixers: &[DeviceMixer]) -> Result<(), Error> {
+        if let [DeviceMixer::Attention(attention), DeviceMixer::StateSpace(space)] = mixers {
+            self.state_space_values(space)?;
+            self.attention(attention)?;
+            return self.state_space_output(space);
+        }
+        // `support` refuses other combinations.
+        mixers.iter().try_for_each(|mixer| match mixer {
+            DeviceMixer::Attention(block) => self.attention(block),
+            DeviceMixer::DeltaNet(block) => self.delta_net(block),
+            DeviceMixer::GatedConvolution(block) => self.gated_convolution(block),
+            DeviceMixer::StateSpace(block) => self.state_space(block),
+        })
     }
 
     fn embed(&mut self, embedding: &DeviceEmbedding<'_>) -> Result<(), Error> {

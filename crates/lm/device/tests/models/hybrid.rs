@@ -1,4 +1,4 @@
-//! Models with gated delta nets: weight types and head sizes, and an engine that batches, preempts
+//! Models with recurrent blocks: weight types and head sizes, and an engine that batches, preempts
 //! and shares prefixes.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use roci_hal::Device;
 use roci_lm::architecture::Model;
 use roci_lm::reference::Reference;
 use roci_lm::sample;
-use roci_lm::synthetic::{Case, Hybrid, Recipe, hybrids, talking_hybrid};
+use roci_lm::synthetic::{Case, Hybrid, Recipe, hybrids, talking_hybrid, talking_recurrent};
 use roci_lm_device::{CacheType, DeviceModel, Options};
 use roci_testkit::tolerance::NormTolerance;
 use roci_tokenizer::{Encode, Tokenizer};
@@ -31,7 +31,9 @@ pub(crate) fn trials() -> Vec<Trial> {
                 Err(reason) => devices::missing(name, &reason),
             }));
         };
-        trial("hybrid-engine", engine);
+        trial("hybrid-engine", |device| engine(device, &talking_hybrid()));
+        trial("lfm2-engine", |device| engine(device, &talking_recurrent()[0]));
+        trial("granitehybrid-engine", |device| engine(device, &talking_recurrent()[1]));
         trial("hybrid-wide", |device| check(device, &wide(), CacheType::F16, None));
         trial("hybrid-q4_0", |device| check(device, &quantized(larger(), Type::Q4_0), CacheType::F16, None));
         trial("hybrid-cache-q8", |device| check(device, &hybrids().remove(2), CacheType::Q8, None));
@@ -94,9 +96,8 @@ impl Forward for Compared {
 }
 
 /// Sequences in batches, of which some are preempted and some start from checkpoints.
-fn engine(device: &Device) -> Result<(), String> {
+fn engine(device: &Device, case: &Case) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let case = talking_hybrid();
     let file = Arc::new(case.open().map_err(|error| text(&error))?);
     let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
     let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata()).map_err(|error| text(&error))?);
@@ -122,7 +123,7 @@ fn engine(device: &Device) -> Result<(), String> {
     let calls = Arc::new(AtomicUsize::new(0));
     let compared = Compared {
         reference: ReferenceForward::new(reference, capacity),
-        tolerance: tolerance(&case, CacheType::F16, device, true),
+        tolerance: tolerance(case, CacheType::F16, device, true),
         device: found,
         calls: Arc::clone(&calls),
     };

@@ -6,10 +6,10 @@ use libtest_mimic::Trial;
 use roci_engine::{Chunk, Forward as _, OutputKind, StateSlots};
 use roci_gguf::{Gguf, Type};
 use roci_lm::architecture::Model;
-use roci_lm::synthetic::{Case, Recipe, architectures, hybrids};
+use roci_lm::synthetic::{Case, Recipe, architectures};
 use roci_lm_device::{DeviceModel, Options};
 
-use crate::{devices, hybrid};
+use crate::{computed, devices, hybrid};
 
 /// A trial per type that is used in place.
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
@@ -21,7 +21,8 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
         Trial::test(format!("cpu/in-place-{kind}"), move || check(&case).map_err(Into::into))
     });
     // Some matrices of these are interleaved in one tensor.
-    let hybrids = hybrids().into_iter().map(|case| {
+    let recurrent = |case: &Case| case.recipe.hybrid.is_some() || case.recipe.recurrent.is_some();
+    let hybrids = computed().filter(recurrent).map(|case| {
         let case = hybrid::quantized(case, Type::Q4_0);
         Trial::test(format!("cpu/in-place-{}", case.name), move || check(&case).map_err(Into::into))
     });

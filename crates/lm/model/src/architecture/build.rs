@@ -100,10 +100,12 @@ impl<'a> Builder<'a> {
 
     /// A norm of rows of this length. Its bias is optional.
     pub(super) fn norm(&self, name: &str, length: usize) -> Result<Norm, ModelError> {
-        let bias = format!("{name}.bias");
+        let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
+        // The converter of Falcon H1 omits `.weight` in one name.
+        let weight = if !self.has(&weight) && self.has(name) { name } else { &weight };
         Ok(Norm {
             kind: self.traits.norm,
-            weight: Some(self.vector(&format!("{name}.weight"), length)?),
+            weight: Some(self.vector(weight, length)?),
             bias: if self.has(&bias) { Some(self.vector(&bias, length)?) } else { None },
             epsilon: self.config.epsilon,
         })
@@ -207,14 +209,23 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn layer(&self, index: usize) -> Result<Layer, ModelError> {
-        let mixer = match (&self.config.delta_net, self.traits.delta_net) {
+        let blocks = self.config.blocks[index];
+        let mut mixers = Vec::new();
+        match (&self.config.delta_net, self.traits.delta_net) {
             (Some(config), Some(order)) if config.layers[index] => {
-                Mixer::DeltaNet(self.delta_net(index, config, order)?)
+                mixers.push(Mixer::DeltaNet(self.delta_net(index, config, order)?));
             }
-            _ => Mixer::Attention(self.attention(index)?),
-        };
+            _ if blocks.attention => mixers.push(Mixer::Attention(self.attention(index)?)),
+            _ => {}
+        }
+        if let Some(config) = self.config.recurrent.filter(|_| blocks.recurrent) {
+            mixers.push(self.recurrent(index, config)?);
+        }
+        if !blocks.feed_forward {
+            return Ok(Layer { mixers, feed_forward: None, parallel: false });
+        }
         let (feed_forward, parallel) = self.feed_forward(index)?;
-        Ok(Layer { mixer, feed_forward, parallel })
+        Ok(Layer { mixers, feed_forward: Some(feed_forward), parallel })
     }
 
     fn attention(&self, index: usize) -> Result<Attention, ModelError> {

@@ -5,12 +5,13 @@ use roci_gguf::{Metadata, Value};
 use super::blocks::{NormKind, Temperature};
 use super::error::ModelError;
 use super::experts::{Experts, expert_layers};
+use super::hybrid::{LayerBlocks, RecurrentConfig};
 use super::keys::{Keys, LayerCount, MAX_CONTEXT, MAX_HEADS, MAX_KERNEL, MAX_LAYERS, MAX_LENGTH, MAX_TOKENS};
 use super::layers::{LayerKinds, temperature};
 use super::pooling::Pooling;
 use super::rope::RopeConfig;
 use super::table;
-use super::traits::{ArchitectureTraits, LogitScale, Parallel};
+use super::traits::{ArchitectureTraits, HybridTraits, LogitScale, Parallel};
 use super::unused;
 
 /// Hyperparameters of a model, all validated.
@@ -27,15 +28,15 @@ pub struct Config {
     pub embedding: usize,
     /// Vocabulary size.
     pub vocabulary: usize,
-    /// Query heads, per layer.
+    /// Query heads, per layer; 0 in some models without attention.
     pub heads: Vec<usize>,
-    /// Key and value heads, per layer.
+    /// Key and value heads, per layer; 0 in some layers without attention.
     pub kv_heads: Vec<usize>,
     /// Length of a query or key head.
     pub key_length: usize,
     /// Length of a value head.
     pub value_length: usize,
-    /// Length of the activated feed-forward vector, per layer.
+    /// Length of the activated feed-forward vector, per layer; 0 in some layers without feed-forward.
     pub feed_forward: Vec<usize>,
     /// Mixture of experts, if the model has one.
     pub experts: Option<Experts>,
@@ -43,6 +44,10 @@ pub struct Config {
     pub expert_layers: Vec<bool>,
     /// Whether both blocks of a layer read the same residual stream, each with its own norm.
     pub parallel: bool,
+    /// The blocks of each layer.
+    pub blocks: Vec<LayerBlocks>,
+    /// Recurrent blocks other than gated delta nets.
+    pub recurrent: Option<RecurrentConfig>,
     /// Gated delta nets, if some layers are of this kind.
     pub delta_net: Option<DeltaNetConfig>,
     /// Epsilon of the norms.
@@ -108,20 +113,19 @@ impl Config {
         let count = LayerCount::read(&keys)?;
         let layers = count.computed;
         let embedding = keys.needed("embedding_length", MAX_LENGTH)?;
-        let heads = keys.each("attention.head_count", count, MAX_HEADS)?;
+        // 0 stands for a block that a layer lacks.
+        let least = u64::from(traits.hybrid == HybridTraits::None);
+        let heads = keys.each("attention.head_count", count, least..=MAX_HEADS)?;
         let heads = heads.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("attention.head_count")))?;
-        let kv_heads = keys.each("attention.head_count_kv", count, MAX_HEADS)?.unwrap_or_else(|| heads.clone());
-        for (asking, answering) in heads.iter().zip(&kv_heads) {
-            if asking % answering != 0 {
-                let reason = format!("{asking} query heads are not a multiple of {answering} key and value heads");
-                return Err(ModelError::config(keys.key("attention.head_count_kv"), reason));
-            }
-        }
-        let key_length = match keys.count("attention.key_length", MAX_LENGTH)? {
-            Some(length) => length,
-            None if embedding % heads[0] == 0 => embedding / heads[0],
-            None => {
-                let reason = format!("the embedding length {embedding} is not a multiple of {} heads", heads[0]);
+        let kv_heads = keys.each("attention.head_count_kv", count, least..=MAX_HEADS)?;
+        let kv_heads = kv_heads.unwrap_or_else(|| heads.clone());
+        let head_count = heads.iter().copied().find(|heads| *heads > 0);
+        let key_length = match (keys.count("attention.key_length", MAX_LENGTH)?, head_count) {
+            (Some(length), _) => length,
+            (None, None) => 0,
+            (None, Some(heads)) if embedding.is_multiple_of(heads) => embedding / heads,
+            (None, Some(heads)) => {
+                let reason = format!("the embedding length {embedding} is not a multiple of {heads} heads");
                 return Err(ModelError::config(keys.key("attention.head_count"), reason));
             }
         };
@@ -133,12 +137,14 @@ impl Config {
         }
 
         let experts = Experts::read(&keys, traits)?;
-        let feed_forward = match keys.each("feed_forward_length", count, MAX_LENGTH)? {
+        let feed_forward = match keys.each("feed_forward_length", count, least..=MAX_LENGTH)? {
             Some(feed_forward) => feed_forward,
             // Models with experts in all layers may omit it.
             None if experts.is_some() => vec![experts.map_or(0, |experts| experts.feed_forward); layers],
             None => return Err(roci_gguf::Error::MissingKey(keys.key("feed_forward_length")).into()),
         };
+        let blocks = LayerBlocks::all(traits, &kv_heads, &feed_forward);
+        check_blocks(&keys, &blocks, &heads, &kv_heads, &feed_forward)?;
         let epsilon = match traits.norm {
             NormKind::Rms => "attention.layer_norm_rms_epsilon",
             NormKind::Layer => "attention.layer_norm_epsilon",
@@ -146,7 +152,7 @@ impl Config {
         let epsilon = keys.positive(epsilon)?.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key(epsilon)))?;
         let head = match traits.scaled_by_embedding {
             Some(size) if size == layers => embedding as f32 / heads[0] as f32,
-            _ => key_length as f32,
+            _ => key_length.max(1) as f32,
         };
         let declared = keys.scale("attention.scale")?;
         let context = keys.count("context_length", MAX_CONTEXT)?.unwrap_or(2048) as u32;
@@ -184,6 +190,8 @@ impl Config {
             value_length,
             feed_forward,
             experts,
+            blocks,
+            recurrent: RecurrentConfig::read(&keys, traits)?,
             delta_net: DeltaNetConfig::read(&keys, traits, count)?,
             epsilon,
         };
@@ -232,6 +240,28 @@ impl DeltaNetConfig {
     }
 }
 
+/// Checks that layers have the heads and the feed-forward lengths of their blocks.
+fn check_blocks(
+    keys: &Keys<'_>,
+    blocks: &[LayerBlocks],
+    heads: &[usize],
+    kv_heads: &[usize],
+    feed_forward: &[usize],
+) -> Result<(), ModelError> {
+    for (index, blocks) in blocks.iter().enumerate() {
+        let (asking, answering) = (heads[index], kv_heads[index]);
+        if blocks.attention && (asking == 0 || answering == 0 || asking % answering != 0) {
+            let reason = format!("{asking} query heads are not a multiple of {answering} key and value heads");
+            return Err(ModelError::config(keys.key("attention.head_count_kv"), reason));
+        }
+        if blocks.feed_forward && feed_forward[index] == 0 {
+            let reason = format!("0 is out of range: 1 to {MAX_LENGTH}");
+            return Err(ModelError::config(keys.key("feed_forward_length"), reason));
+        }
+    }
+    Ok(())
+}
+
 fn embedding_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, embedding: usize) -> Result<f32, ModelError> {
     let usual = if traits.scaled_embedding { (embedding as f32).sqrt() } else { 1.0 };
     Ok(keys.scale("embedding_scale")?.unwrap_or(usual))
@@ -251,6 +281,7 @@ fn logit_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, Mode
     match traits.logit_scale {
         LogitScale::None => Ok(1.0),
         LogitScale::Factor => Ok(keys.scale("logit_scale")?.unwrap_or(1.0)),
+        LogitScale::OptionalDivisor => Ok(1.0 / keys.positive_scale("logit_scale")?.unwrap_or(1.0)),
         LogitScale::Divisor => {
             let scale = keys.positive("logit_scale")?;
             Ok(1.0 / scale.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("logit_scale")))?)

@@ -74,11 +74,10 @@ impl Builder<'_> {
         let usual = if gated { self.config.feed_forward[index] } else { experts.feed_forward };
         let inside = experts.shared_feed_forward.unwrap_or(usual);
         let linear = |part: &str, outputs: usize, columns: usize| self.linear(&name(part), outputs, columns, false);
-        let network = GatedFeedForward {
-            gate: linear("ffn_gate_shexp", inside, embedding)?,
-            up: Some(linear("ffn_up_shexp", inside, embedding)?),
-            down: linear("ffn_down_shexp", embedding, inside)?,
-        };
+        let up = linear("ffn_up_shexp", inside, embedding)?;
+        let (gate, up) =
+            if self.traits.gated { (linear("ffn_gate_shexp", inside, embedding)?, Some(up)) } else { (up, None) };
+        let network = GatedFeedForward { gate, up, down: linear("ffn_down_shexp", embedding, inside)? };
         let gate = if gated { Some(linear("ffn_gate_inp_shexp", 1, embedding)?) } else { None };
         Ok(Some(SharedExpert { network, gate }))
     }
@@ -98,17 +97,20 @@ impl Builder<'_> {
         };
         let router = self.linear(&name("ffn_gate_inp"), count, embedding, false)?;
         let fused = name("ffn_gate_up_exps");
-        let (gates, ups) = if self.has(&format!("{fused}.weight")) {
+        let (gates, ups): (_, Vec<Option<Linear>>) = if !self.traits.gated {
+            let [gates] = self.stacked(&name("ffn_up_exps"), [inside], embedding, count)?;
+            (gates, vec![None; count])
+        } else if self.has(&format!("{fused}.weight")) {
             let [gates, ups] = self.stacked(&fused, [inside, inside], embedding, count)?;
-            (gates, ups)
+            (gates, ups.into_iter().map(Some).collect())
         } else {
             let [gates] = self.stacked(&name("ffn_gate_exps"), [inside], embedding, count)?;
             let [ups] = self.stacked(&name("ffn_up_exps"), [inside], embedding, count)?;
-            (gates, ups)
+            (gates, ups.into_iter().map(Some).collect())
         };
         let [downs] = self.stacked(&name("ffn_down_exps"), [embedding], inside, count)?;
         let networks = gates.into_iter().zip(ups).zip(downs);
-        let experts = networks.map(|((gate, up), down)| GatedFeedForward { gate, up: Some(up), down });
+        let experts = networks.map(|((gate, up), down)| GatedFeedForward { gate, up, down });
         Ok(FeedForwardKind::Experts { router, experts: experts.collect(), routing })
     }
 

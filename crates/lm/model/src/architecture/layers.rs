@@ -70,6 +70,7 @@ fn rotated(keys: &Keys<'_>, traits: &ArchitectureTraits, windows: &[Option<u32>]
     };
     let rotated = |(layer, window): (usize, &Option<u32>)| match traits.nope {
         Nope::Never => true,
+        Nope::Always => false,
         Nope::UnlessFinetuned => finetuned,
         Nope::FullAttention => window.is_some() || !any_window,
         Nope::Every(step) => !(layer + 1).is_multiple_of(step),

@@ -15,6 +15,7 @@ mod delta_net;
 mod error;
 mod experts;
 mod feed_forward;
+mod hybrid;
 mod keys;
 mod layers;
 mod pooling;
@@ -26,11 +27,12 @@ mod unused;
 
 use roci_gguf::Gguf;
 
-use blocks::{Layer, Linear, Matrix, Mixer, Norm, Vector};
+use blocks::{FeedForward, Layer, Linear, Matrix, Norm, Vector};
 use build::Builder;
 pub use config::{Config, DeltaNetConfig};
 pub use error::ModelError;
 pub use experts::Experts;
+pub use hybrid::{LayerBlocks, RecurrentConfig, StateSpaceConfig};
 pub use pooling::Pooling;
 pub use rope::{RopeConfig, Scaling};
 pub use scale::{matrix_scale, matrix_scales};
@@ -76,7 +78,7 @@ impl Model {
             embedding: builder.matrix("token_embd.weight", config.vocabulary, config.embedding)?,
             embedding_scale: config.embedding_scale / config.residual_scale,
             layers: layers.collect::<Result<_, _>>()?,
-            norm: builder.residual_norm("output_norm")?,
+            norm: builder.residual_norm(traits.output_norm)?,
             output: builder.output()?,
             logit_scale: config.logit_scale,
             logit_cap: config.logit_cap,
@@ -91,20 +93,13 @@ impl Model {
         let mut names: Vec<&str> = vec![&self.embedding.tensor];
         let mut linears: Vec<&Linear> = vec![&self.output];
         let mut vectors: Vec<&Vector> = self.norm.vectors().collect();
-        for Layer { mixer, feed_forward, .. } in &self.layers {
-            linears.extend(mixer.linears());
-            linears.extend(feed_forward.linears());
-            vectors.extend(feed_forward.vectors());
-            match mixer {
-                Mixer::Attention(block) => {
-                    vectors.extend(block.norms().flat_map(Norm::vectors));
-                    vectors.extend(&block.sinks);
-                }
-                Mixer::DeltaNet(block) => {
-                    vectors.extend([&block.norm, &block.output_norm].into_iter().flat_map(Norm::vectors));
-                    vectors.extend([&block.decay_bias, &block.decay_factor]);
-                    names.push(&block.convolution.weight.tensor);
-                }
+        for Layer { mixers, feed_forward, .. } in &self.layers {
+            linears.extend(feed_forward.iter().flat_map(FeedForward::linears));
+            vectors.extend(feed_forward.iter().flat_map(FeedForward::vectors));
+            for mixer in mixers {
+                linears.extend(mixer.linears());
+                vectors.extend(mixer.vectors());
+                names.extend(mixer.convolution().map(|convolution| convolution.weight.tensor.as_str()));
             }
         }
         vectors.extend(linears.iter().filter_map(|linear| linear.bias.as_ref()));
@@ -124,6 +119,6 @@ impl Model {
     /// Whether a layer has a recurrent state. A sequence can then be continued only from the state
     /// after one of its tokens, not from its keys and values alone.
     pub fn is_recurrent(&self) -> bool {
-        self.layers.iter().any(|layer| layer.delta_net().is_some())
+        self.layers.iter().any(|layer| layer.state().values() > 0)
     }
 }

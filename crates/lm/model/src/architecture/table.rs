@@ -6,7 +6,7 @@
 
 use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
 use super::traits::{
-    ArchitectureTraits, HeadNormTraits, LogitScale, Nope, Parallel, RopeSections, SharedExpertTraits,
+    ArchitectureTraits, HeadNormTraits, HybridTraits, LogitScale, Nope, Parallel, RopeSections, SharedExpertTraits,
     TemperatureTraits, WindowRope, Windows,
 };
 
@@ -29,7 +29,9 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     shared_expert: SharedExpertTraits::None,
     output_gate: false,
     delta_net: None,
+    hybrid: HybridTraits::None,
     feed_forward_norm: "ffn_norm",
+    output_norm: "output_norm",
     rope_sections: RopeSections::None,
     activation: Activation::Silu,
     scaled_embedding: false,
@@ -63,6 +65,27 @@ const GRANITE: ArchitectureTraits = ArchitectureTraits {
     nope: Nope::UnlessFinetuned,
     shared_expert: SharedExpertTraits::Plain,
     logit_scale: LogitScale::Divisor,
+    ..PLAIN
+};
+
+/// Short convolutions in most layers. The final norm has the name of a norm of the embeddings.
+const LFM2: ArchitectureTraits = ArchitectureTraits {
+    name: "lfm2",
+    head_norms: HeadNormTraits::Head,
+    hybrid: HybridTraits::GatedConvolutions,
+    output_norm: "token_embd_norm",
+    windows: Windows::AsDeclared,
+    ..QWEN
+};
+
+/// Layers of a single block.
+const NEMOTRON_H: ArchitectureTraits = ArchitectureTraits {
+    name: "nemotron_h",
+    nope: Nope::Always,
+    gated: false,
+    activation: Activation::ReluSquared,
+    hybrid: HybridTraits::SingleBlocks,
+    feed_forward_norm: "attn_norm",
     ..PLAIN
 };
 
@@ -116,6 +139,31 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
     },
     GRANITE,
     ArchitectureTraits { name: "granitemoe", nope: Nope::Never, experts: true, ..GRANITE },
+    ArchitectureTraits {
+        name: "granitehybrid",
+        hybrid: HybridTraits::StateSpaces,
+        logit_scale: LogitScale::OptionalDivisor,
+        ..GRANITE
+    },
+    LFM2,
+    ArchitectureTraits {
+        name: "lfm2moe",
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        windows: Windows::Never,
+        ..LFM2
+    },
+    NEMOTRON_H,
+    ArchitectureTraits {
+        name: "nemotron_h_moe",
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        ..NEMOTRON_H
+    },
+    ArchitectureTraits { name: "mamba2", hybrid: HybridTraits::OnlyStateSpaces, nope: Nope::Always, ..PLAIN },
+    ArchitectureTraits { name: "falcon-h1", hybrid: HybridTraits::Beside, ..QWEN },
     ArchitectureTraits { name: "qwen2", biases: true, ..QWEN },
     ArchitectureTraits {
         name: "qwen2moe",

@@ -35,8 +35,11 @@ pub(super) struct ArchitectureTraits {
     pub(super) output_gate: bool,
     /// Most layers are gated delta nets with this order of heads.
     pub(super) delta_net: Option<HeadOrder>,
+    pub(super) hybrid: HybridTraits,
     /// Name of the norm of feed-forward blocks.
     pub(super) feed_forward_norm: &'static str,
+    /// Name of the final norm.
+    pub(super) output_norm: &'static str,
     pub(super) rope_sections: RopeSections,
     pub(super) activation: Activation,
     /// Embeddings are scaled by the square root of their length.
@@ -51,10 +54,29 @@ pub(super) struct ArchitectureTraits {
     pub(super) scaled_by_embedding: Option<usize>,
 }
 
+/// Which layers have recurrent blocks other than gated delta nets, and which lack a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum HybridTraits {
+    /// All layers have attention and feed-forward.
+    None,
+    /// Layers without key and value heads have a short convolution between gates.
+    GatedConvolutions,
+    /// Layers without key and value heads have a state space.
+    StateSpaces,
+    /// Each layer has a single block: feed-forward if it has a length, else attention if it has key
+    /// and value heads, else a state space.
+    SingleBlocks,
+    /// Each layer is a state space.
+    OnlyStateSpaces,
+    /// Each layer has a state space beside attention.
+    Beside,
+}
+
 /// Which layers have no position embedding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Nope {
     Never,
+    Always,
     /// All if `rope.scaling.finetuned` is false, otherwise none.
     UnlessFinetuned,
     /// Those with full attention, in models that also have windows.
@@ -117,6 +139,7 @@ pub(super) enum LogitScale {
     Factor,
     /// Required.
     Divisor,
+    OptionalDivisor,
 }
 
 /// Attention temperature.

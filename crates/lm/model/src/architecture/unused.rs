@@ -9,6 +9,7 @@ use super::{Model, matrix_scales};
 
 /// Keys that have no effect on the logits of text, or only in architectures that read them.
 const WITHOUT_EFFECT: &[&str] = &[
+    "attention.layer_norm_epsilon",
     "attention.sliding_window_pattern",
     "classifier.output_labels",
     "deepstack_mapping",

@@ -7,7 +7,10 @@
 mod attention;
 mod delta_net;
 mod feed_forward;
+mod gated_convolution;
 mod ops;
+mod recurrent;
+mod state_space;
 mod weights;
 
 use std::sync::Arc;
@@ -16,8 +19,8 @@ use roci_gguf::Gguf;
 
 use crate::architecture::blocks::Mixer;
 use crate::architecture::{Model, ModelError};
-pub use delta_net::RecurrentState;
 use ops::soft_cap;
+pub use recurrent::RecurrentState;
 use weights::Weights;
 
 /// A model with its weights in memory.
@@ -124,18 +127,29 @@ impl Reference {
         let mut state: Vec<f32> = row.iter().map(|value| value * self.model.embedding_scale).collect();
         let recurrent = sequence.recurrent.get_or_insert_with(|| RecurrentState::new(&self.model));
         for (index, layer) in self.model.layers.iter().enumerate() {
-            let (mixed, kv) = match &layer.mixer {
-                Mixer::Attention(block) => self.attention(block, &state, &sequence.tokens, index),
-                Mixer::DeltaNet(block) => {
-                    (self.delta_net(block, &state, &mut recurrent.layers[index]), Default::default())
-                }
-            };
+            let (mut mixed, mut kv) = (vec![0.0; state.len()], Default::default());
+            let memory = &mut recurrent.layers[index];
+            for mixer in &layer.mixers {
+                let output = match mixer {
+                    Mixer::Attention(block) => {
+                        let (output, own) = self.attention(block, &state, &sequence.tokens, index);
+                        kv = own;
+                        output
+                    }
+                    Mixer::DeltaNet(block) => self.delta_net(block, &state, memory),
+                    Mixer::GatedConvolution(block) => self.gated_convolution(block, &state, memory),
+                    Mixer::StateSpace(block) => self.state_space(block, &state, memory),
+                };
+                add(&mut mixed, &output);
+            }
             layers.push(kv);
             if !layer.parallel {
                 add(&mut state, &mixed);
             }
-            let fed = self.feed_forward(&layer.feed_forward, &state);
-            add(&mut state, &fed);
+            if let Some(block) = &layer.feed_forward {
+                let fed = self.feed_forward(block, &state);
+                add(&mut state, &fed);
+            }
             if layer.parallel {
                 add(&mut state, &mixed);
             }

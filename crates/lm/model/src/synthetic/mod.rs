@@ -9,6 +9,7 @@ mod fill;
 mod hybrid;
 mod list;
 mod recipe;
+mod recurrent;
 mod vocabulary;
 
 use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
@@ -18,6 +19,7 @@ use crate::sample::Random;
 pub use architectures::architectures;
 pub use hybrid::{Hybrid, HybridLayers, Projections};
 pub use recipe::{Mixture, Recipe, RopeRecipe};
+pub use recurrent::{Recurrent, RecurrentBlock};
 
 /// A synthetic model.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +73,8 @@ impl Case {
     }
 }
 
-/// Models with gated delta nets beside attention.
+/// Models with recurrent blocks: gated delta nets, short convolutions or state spaces, most of them
+/// beside attention.
 ///
 /// Their recorded sequences are longer than 64 tokens, which llama.cpp may compute in chunks of
 /// that length.
@@ -97,7 +100,7 @@ pub fn hybrids() -> Vec<Case> {
     let case = |name, recipe| Case { recorded: 80, ..Case::new(name, recipe) };
     let next = |projections| recipe("qwen3next", hybrid(projections, None));
     let separate = |sections| hybrid(Projections::Separate, Some(sections));
-    vec![
+    let delta_nets = vec![
         case("qwen3next", Recipe { experts: Some((8, 3)), ..next(Projections::Fused) }),
         case("qwen3next-grouped", Recipe { experts: Some((4, 2)), ..next(Projections::Grouped) }),
         case("qwen35", recipe("qwen35", separate([3, 3, 2, 0]))),
@@ -114,7 +117,8 @@ pub fn hybrids() -> Vec<Case> {
             ),
         ),
         case("qwen35moe", Recipe { experts: Some((8, 3)), tied: false, ..recipe("qwen35moe", separate([3, 3, 2, 0])) }),
-    ]
+    ];
+    [delta_nets, recurrent::recurrent()].concat()
 }
 
 /// A model with a tokenizer of all bytes and letters, which generates random text.
@@ -137,6 +141,20 @@ pub fn types() -> Vec<Case> {
     let scaled = |experts| Recipe { kind: Type::NVFP4, scaled: true, layers: 1, tied: false, experts, ..wide() };
     let scales = [Case::new("type-scales", scaled(None)), Case::new("type-scales-experts", scaled(Some((4, 2))))];
     Type::all().filter(|kind| !whole(kind)).flat_map(cases).chain(scales).collect()
+}
+
+/// The same as [`talking`] with short convolutions, with state spaces beside attention, and with
+/// layers of a single block.
+pub fn talking_recurrent() -> Vec<Case> {
+    let of = |architecture: &str| {
+        let case = recurrent::recurrent().into_iter().find(|case| case.name == architecture);
+        case.map(|Case { recipe, metadata, .. }| {
+            let recipe = Recipe { vocabulary: vocabulary::count(), ..recipe };
+            let metadata = vocabulary::metadata().into_iter().chain(metadata).collect();
+            Case { metadata, ..Case::new(&format!("talking-{architecture}"), recipe) }
+        })
+    };
+    ["lfm2", "granitehybrid", "nemotron_h"].into_iter().filter_map(of).collect()
 }
 
 /// The same as [`talking`] with gated delta nets in half of the layers.

@@ -5,6 +5,7 @@ use roci_gguf::{Error, TensorInfo, Type, Value};
 use super::fill::Fill;
 use super::hybrid::Hybrid;
 use super::list::List;
+use super::recurrent::Recurrent;
 use crate::architecture::blocks::NormSpan;
 
 /// Sizes and features of a synthetic model.
@@ -46,6 +47,7 @@ pub struct Recipe {
     pub experts: Option<(usize, usize)>,
     pub mixture: Mixture,
     pub hybrid: Option<Hybrid>,
+    pub recurrent: Option<Recurrent>,
     pub window: Option<u32>,
     pub caps: Option<(f32, f32)>,
     pub base: f32,
@@ -118,6 +120,7 @@ impl Default for Recipe {
             experts: None,
             mixture: Mixture::default(),
             hybrid: None,
+            recurrent: None,
             window: None,
             caps: None,
             base: 10_000.0,
@@ -177,6 +180,9 @@ impl Recipe {
         if let Some(hybrid) = &self.hybrid {
             pairs.extend(hybrid.metadata(self.head).into_iter().map(|(key, value)| own(key, value)));
         }
+        if let Some(recurrent) = &self.recurrent {
+            pairs.extend(recurrent.metadata(self).into_iter().map(|(key, value)| own(key, value)));
+        }
         match self.rope {
             RopeRecipe::Plain | RopeRecipe::Factors => {}
             RopeRecipe::Linear { factor: by } => pairs.extend([scaling("linear"), factor(by)]),
@@ -202,7 +208,8 @@ impl Recipe {
         if !self.tied {
             list.linear("output", self.embedding, self.vocabulary, self.logit_bias)?;
         }
-        self.norm("output_norm", self.embedding, &mut list)?;
+        let output_norm = self.recurrent.as_ref().map_or("output_norm", Recurrent::output_norm);
+        self.norm(output_norm, self.embedding, &mut list)?;
         match self.rope {
             RopeRecipe::Factors => list.plain("rope_freqs.weight", self.head / 2, Fill::Factors)?,
             RopeRecipe::Long { .. } => {
@@ -225,7 +232,6 @@ impl Recipe {
     fn layer(&self, layer: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}");
         let embedding = self.embedding;
-        let (asking, answering) = (self.heads * self.head, self.kv_heads * self.head);
         if self.pre_norms {
             self.norm(&name("attn_norm"), embedding, list)?;
         }
@@ -237,6 +243,24 @@ impl Recipe {
             hybrid.mixer(layer, embedding, list)?;
             return self.feed_forward(layer, list);
         }
+        if let Some(recurrent) = &self.recurrent {
+            let blocks = recurrent.blocks(layer);
+            if blocks.recurrent {
+                recurrent.mixer(layer, embedding, list)?;
+            }
+            if blocks.attention {
+                self.attention(layer, list)?;
+            }
+            return if blocks.feed_forward { self.feed_forward(layer, list) } else { Ok(()) };
+        }
+        self.attention(layer, list)?;
+        self.feed_forward(layer, list)
+    }
+
+    fn attention(&self, layer: usize, list: &mut List) -> Result<(), Error> {
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let embedding = self.embedding;
+        let (asking, answering) = (self.heads * self.head, self.kv_heads * self.head);
         if self.fused {
             list.linear(&name("attn_qkv"), embedding, asking + 2 * answering, self.bias)?;
         } else {
@@ -257,7 +281,7 @@ impl Recipe {
         if self.sinks {
             list.plain(&name("attn_sinks.weight"), self.heads, Fill::Bias)?;
         }
-        self.feed_forward(layer, list)
+        Ok(())
     }
 
     fn feed_forward(&self, layer: usize, list: &mut List) -> Result<(), Error> {
@@ -298,6 +322,9 @@ impl Recipe {
             ("ffn_up_exps", embedding, feed_forward),
             ("ffn_down_exps", feed_forward, embedding),
         ] {
+            if !self.gated && part == "ffn_gate_exps" {
+                continue;
+            }
             list.matrix(&name(&format!("{part}.weight")), &[columns, outputs, count])?;
             if mixture.bias {
                 list.add(&name(&format!("{part}.bias")), &[outputs, count], Type::F32, Fill::Bias)?;
@@ -310,7 +337,9 @@ impl Recipe {
             list.plain(&name("ffn_gate_inp_shexp.weight"), embedding, Fill::Matrix { inputs: embedding })?;
         }
         if let Some(length) = mixture.shared {
-            list.linear(&name("ffn_gate_shexp"), embedding, length, false)?;
+            if self.gated {
+                list.linear(&name("ffn_gate_shexp"), embedding, length, false)?;
+            }
             list.linear(&name("ffn_up_shexp"), embedding, length, false)?;
             list.linear(&name("ffn_down_shexp"), length, embedding, false)?;
         }

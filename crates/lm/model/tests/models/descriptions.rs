@@ -5,7 +5,7 @@ use roci_lm::architecture::blocks::{Activation, FeedForwardKind, HeadOrder, Rope
 use roci_lm::architecture::{Config, Model, Pooling};
 use roci_lm::synthetic::{architectures, hybrids};
 
-use crate::{attention, changed, delta_net, model, norm_tensor, refused};
+use crate::{attention, changed, delta_net, feed_forward, model, norm_tensor, refused};
 
 #[test]
 fn descriptions_have_the_traits_of_each_architecture() {
@@ -21,9 +21,7 @@ fn descriptions_have_the_traits_of_each_architecture() {
 
     let qwen3moe = model("qwen3moe");
     assert!(attention(&qwen3moe, 1).head_norms.is_some());
-    let FeedForwardKind::Experts { experts, routing, .. } = &qwen3moe.layers[1].feed_forward.kind else {
-        panic!("experts")
-    };
+    let FeedForwardKind::Experts { experts, routing, .. } = &feed_forward(&qwen3moe, 1).kind else { panic!("experts") };
     assert_eq!((experts.len(), routing.experts_per_token, routing.normalized), (8, 3, true));
     assert_eq!(experts[2].down.matrix.rows, 128..192);
 
@@ -33,8 +31,8 @@ fn descriptions_have_the_traits_of_each_architecture() {
     assert_eq!(windows, [true, true, true, true, true, false, true]);
     assert_ne!(attention(&gemma3, 0).rope, attention(&gemma3, 5).rope);
     assert_eq!(gemma3.embedding_scale, 8.0);
-    assert_eq!(gemma3.layers[0].feed_forward.activation, Activation::Gelu);
-    assert!(gemma3.layers[0].feed_forward.post_norm.is_some());
+    assert_eq!(feed_forward(&gemma3, 0).activation, Activation::Gelu);
+    assert!(feed_forward(&gemma3, 0).post_norm.is_some());
 
     let gemma2 = model("gemma2");
     assert_eq!(
@@ -56,7 +54,7 @@ fn hybrids_have_gated_delta_nets_beside_attention() {
     assert_eq!(next.cached_values().collect::<Vec<_>>(), [0, 0, 0, 128]);
     let block = delta_net(&next, 0);
     assert_eq!(block.linears().map(|linear| linear.matrix.outputs()).collect::<Vec<_>>(), [32, 32, 64, 64, 4, 4, 64]);
-    assert_eq!(block.state_values(), 3 * 128 + 4 * 16 * 16);
+    assert_eq!(next.layers[0].state().values(), 3 * 128 + 4 * 16 * 16);
     assert_eq!((0..4).map(|head| block.key_head(head)).collect::<Vec<_>>(), [0, 0, 1, 1]);
     // Rates and decays alternate by key head.
     assert_eq!((0..4).map(|head| block.rate.matrix.row(head)).collect::<Vec<_>>(), [0, 1, 4, 5]);
@@ -64,8 +62,8 @@ fn hybrids_have_gated_delta_nets_beside_attention() {
     let gate = attention(&next, 3).output_gate.as_ref().expect("the output has a gate");
     assert_eq!((gate.matrix.outputs(), gate.matrix.row(0), gate.matrix.row(32)), (128, 32, 96));
     assert_eq!(attention(&next, 3).rope.frequencies.len(), 8);
-    assert!(next.layers[0].feed_forward.shared.as_ref().is_some_and(|shared| shared.gate.is_some()));
-    assert_eq!(norm_tensor(&next.layers[0].feed_forward.norm), "blk.0.post_attention_norm.weight");
+    assert!(feed_forward(&next, 0).shared.as_ref().is_some_and(|shared| shared.gate.is_some()));
+    assert_eq!(norm_tensor(&feed_forward(&next, 0).norm), "blk.0.post_attention_norm.weight");
 
     let grouped = model("qwen3next-grouped");
     let rows = |linear: &roci_lm::architecture::blocks::Linear| [0, 15, 16, 31].map(|output| linear.matrix.row(output));
@@ -76,7 +74,7 @@ fn hybrids_have_gated_delta_nets_beside_attention() {
     let qwen35 = model("qwen35");
     assert_eq!(delta_net(&qwen35, 0).order, HeadOrder::Tiled);
     assert_eq!((0..4).map(|head| delta_net(&qwen35, 0).key_head(head)).collect::<Vec<_>>(), [0, 1, 0, 1]);
-    assert!(qwen35.layers[0].feed_forward.shared.is_none());
+    assert!(feed_forward(&qwen35, 0).shared.is_none());
     let sections = model("qwen35-sections");
     assert_eq!(
         sections.layers.iter().map(|layer| layer.delta_net().is_some()).collect::<Vec<_>>(),

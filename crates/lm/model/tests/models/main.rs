@@ -2,12 +2,13 @@
 
 mod blocks;
 mod descriptions;
+mod recurrent;
 mod reference;
 mod rejection;
 
 use roci_gguf::{Gguf, Metadata, TensorInfo, Type, Value, Writer};
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, DeltaNet, Norm};
+use roci_lm::architecture::blocks::{Attention, DeltaNet, FeedForward, Norm};
 use roci_lm::synthetic::{Case, architectures, hybrids};
 
 pub(crate) fn case(name: &str) -> Case {
@@ -27,6 +28,10 @@ pub(crate) fn attention(model: &Model, layer: usize) -> &Attention {
 
 pub(crate) fn delta_net(model: &Model, layer: usize) -> &DeltaNet {
     model.layers[layer].delta_net().expect("the layer is a gated delta net")
+}
+
+pub(crate) fn feed_forward(model: &Model, layer: usize) -> &FeedForward {
+    model.layers[layer].feed_forward.as_ref().expect("the layer has feed-forward")
 }
 
 pub(crate) fn norm_tensor(norm: &Option<Norm>) -> &str {
