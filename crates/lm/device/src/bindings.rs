@@ -8,10 +8,11 @@ use std::ops::Range;
 use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Layer, Matrix, SharedExpert};
+use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Layer, Matrix, PerLayerInput, SharedExpert};
 
 use crate::delta_net::state_bytes;
 use crate::pack::{GROUP, format_of};
+use crate::per_layer::buffer_bytes;
 use crate::scratch::ScratchSizes;
 use crate::{Error, Options};
 
@@ -74,7 +75,11 @@ pub(crate) fn check(
         check.whole(|| format!("`{name}`"), bytes, WEIGHTS_HINT)?;
     }
     let what = || format!("the scratch memory of {} tokens", sizes.tokens);
-    sizes.arrays().into_iter().try_for_each(|bytes| check.whole(what, bytes, TOKENS_HINT))
+    if let Some(block) = &model.per_layer {
+        check.rows(&block.projection.matrix)?;
+    }
+    let inputs = buffer_bytes(model, sizes.tokens);
+    sizes.arrays().into_iter().chain(inputs).try_for_each(|bytes| check.whole(what, bytes, TOKENS_HINT))
 }
 
 struct BindingCheck<'a> {
@@ -99,7 +104,9 @@ impl BindingCheck<'_> {
 
     fn layer(&self, layer: &Layer) -> Result<(), Error> {
         let shared = layer.feed_forward.shared.iter().flat_map(SharedExpert::linears);
-        layer.mixer.linears().into_iter().chain(shared).try_for_each(|linear| self.rows(&linear.matrix))?;
+        let per_layer = layer.per_layer.iter().flat_map(PerLayerInput::linears);
+        let linears = layer.mixer.linears().into_iter().chain(shared).chain(per_layer);
+        linears.into_iter().try_for_each(|linear| self.rows(&linear.matrix))?;
         match &layer.feed_forward.kind {
             FeedForwardKind::Dense(network) => network.linears().try_for_each(|linear| self.rows(&linear.matrix)),
             FeedForwardKind::Experts { experts, .. } => {

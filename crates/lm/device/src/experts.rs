@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 
 use roci_hal::BufferRange;
 use roci_kernels::params::LmMoeTopK;
-use roci_lm::architecture::blocks::{ExpertScores, GatedFeedForward, Linear, Routing};
+use roci_lm::architecture::blocks::{ExpertScores, GatedFeedForward, Linear, Norm, Routing};
+use roci_lm::architecture::matrix_scales;
 
 use crate::Error;
 use crate::layer::{DeviceLinear, LayerBuilder};
+use crate::norms::DeviceNorm;
 use crate::weights::{DeviceMatrix, MatrixRows};
 
 /// The matrices of a mixture of experts, stacked over all experts.
 #[derive(Clone)]
 pub(crate) struct DeviceExperts {
     pub(crate) router: DeviceLinear,
-    /// Added to the weights for the choice alone.
+    /// Norm of the residual stream as the input of the router; `None` for the input of the block.
+    pub(crate) router_norm: Option<DeviceNorm>,
+    /// Added to the weights for the choice alone; then factors of the experts' outputs.
     pub(crate) selection_bias: Option<BufferRange>,
     /// Constants of the choice, without those of a step.
     pub(crate) routing: LmMoeTopK,
@@ -40,19 +44,32 @@ impl LayerBuilder<'_> {
     ) -> Result<DeviceExperts, Error> {
         let gated: Vec<&GatedFeedForward> = experts.iter().collect();
         let router = self.linear(router, 0)?;
+        let scales = self.down_scales(&gated, routing)?;
         // CPU-only kernels do not support experts: the WGSL kernels' layout is used.
         let native_kernels = std::mem::replace(&mut self.loader.native_kernels, false);
         let matrices = self.expert_gate_up(&gated).and_then(|gate_up| {
             let downs: Vec<_> = gated.iter().map(|gated| &gated.down.matrix).collect();
-            Ok((gate_up, self.loader.matrix(&MatrixRows::stacked(downs))?))
+            let downs = MatrixRows::stacked(downs);
+            let downs = if scales.is_some() { downs.without_scales() } else { downs };
+            Ok((gate_up, self.loader.matrix(&downs)?))
         });
         self.loader.native_kernels = native_kernels;
         let (gate_up, down) = matrices?;
-        let selection_bias = routing.bias.as_ref().map(|bias| self.loader.vectors(&[(Some(bias), experts.len())]));
+        let mut selection = match &routing.bias {
+            Some(bias) => self.loader.host_floats(bias)?,
+            None => vec![0.0; experts.len()],
+        };
+        let is_used = routing.bias.is_some() || scales.is_some();
+        let mut constants = routing_constants(routing, experts.len());
+        if let Some(scales) = scales {
+            constants.flags |= LmMoeTopK::SCALES;
+            selection.extend(scales);
+        }
         Ok(DeviceExperts {
             router,
-            selection_bias: selection_bias.transpose()?,
-            routing: routing_constants(routing, experts.len()),
+            router_norm: self.router_norm(routing)?,
+            selection_bias: if is_used { Some(self.loader.padded_floats(selection)?) } else { None },
+            routing: constants,
             weighted_input: routing.weighted_input,
             gate_up,
             gate_up_bias: self.expert_biases(&gated, |expert| expert.gate_up().collect())?,
@@ -61,6 +78,28 @@ impl LayerBuilder<'_> {
             count: experts.len(),
             experts_per_token: routing.experts_per_token,
         })
+    }
+
+    /// The norm of the router's input, with the factor of that input.
+    fn router_norm(&self, routing: &Routing) -> Result<Option<DeviceNorm>, Error> {
+        let Some(Norm { weight: Some(weight), .. }) = &routing.norm else { return Ok(None) };
+        let mut weights = self.loader.host_floats(weight)?;
+        weights.iter_mut().for_each(|weight| *weight *= routing.input_scale);
+        let norm = routing.norm.as_ref().map(|norm| self.norm(norm, weights.len())).transpose()?;
+        let weight = self.loader.padded_floats(weights)?;
+        Ok(norm.map(|norm| DeviceNorm { weight, ..norm }))
+    }
+
+    /// Factors of the experts' down projections, if the weights of the experts take them over:
+    /// most types of matrices have no factor on devices.
+    fn down_scales(&self, experts: &[&GatedFeedForward], routing: &Routing) -> Result<Option<Vec<f32>>, Error> {
+        let applies = |expert: &&&GatedFeedForward| !routing.weighted_input && expert.down.bias.is_none();
+        let Some(first) = experts.first().filter(applies) else { return Ok(None) };
+        let tensor = &first.down.matrix.tensor;
+        if self.loader.file.expect_tensor(tensor)?.info().kind().has_code_groups() {
+            return Ok(None);
+        }
+        Ok(matrix_scales(self.loader.file, tensor)?.filter(|scales| scales.len() == experts.len()))
     }
 
     /// Gate and up projections of all experts: interleaved, one expert after the other.

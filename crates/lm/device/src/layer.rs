@@ -14,6 +14,7 @@ use crate::experts::DeviceExperts;
 use crate::kernel_id::KernelId;
 use crate::norms::DeviceNorm;
 use crate::options::CacheType;
+use crate::per_layer::DevicePerLayer;
 use crate::weights::{DeviceMatrix, FileSegments, MatrixRows, Storage, WeightLoader};
 use crate::{Error, Options, SMALL_BATCH};
 
@@ -77,6 +78,9 @@ pub(crate) struct DeviceAttention {
 pub(crate) struct DeviceSharedExpert {
     pub(crate) gate_up: GateUp,
     pub(crate) down: DeviceLinear,
+    /// Norm of the residual stream as the input; `None` for the input of the block.
+    pub(crate) norm: Option<DeviceNorm>,
+    pub(crate) post_norm: Option<DeviceNorm>,
     /// Projection to the gate of the output.
     pub(crate) gate: Option<DeviceLinear>,
     /// Length of the activated vector.
@@ -100,6 +104,8 @@ pub(crate) struct DeviceFeedForward {
     pub(crate) width: usize,
     /// Only beside experts.
     pub(crate) shared: Option<DeviceSharedExpert>,
+    /// Norm of the experts' sum, before the output of the shared expert is added.
+    pub(crate) experts_norm: Option<DeviceNorm>,
     pub(crate) post_norm: Option<DeviceNorm>,
 }
 
@@ -113,7 +119,7 @@ pub(crate) struct DeviceActivation {
 }
 
 impl DeviceActivation {
-    fn of(activation: Activation) -> Self {
+    pub(crate) fn of(activation: Activation) -> Self {
         match activation {
             Activation::Silu => Self { linear: Some(LmLinear::SILU), glu: LmGlu::SILU },
             Activation::Gelu => Self { linear: Some(LmLinear::GELU), glu: LmGlu::GELU },
@@ -137,6 +143,8 @@ pub(crate) struct DeviceLayer {
     pub(crate) feed_forward: DeviceFeedForward,
     /// Set if both blocks read the same residual stream.
     pub(crate) parallel: Option<ParallelNorms>,
+    /// Input of this layer alone.
+    pub(crate) per_layer: Option<DevicePerLayer>,
 }
 
 /// The norms of two blocks that read the same residual stream.
@@ -190,11 +198,13 @@ pub(crate) struct LayerBuilder<'a> {
     pages: usize,
     /// Rotation tables uploaded so far.
     rotations: Vec<(Arc<Rope>, BufferRange)>,
+    /// KV pages of the layers so far.
+    caches: Vec<Option<[BufferRange; 2]>>,
 }
 
 impl<'a> LayerBuilder<'a> {
     pub(crate) fn new(loader: WeightLoader<'a>, options: &'a Options, context: usize, pages: usize) -> Self {
-        Self { loader, options, context, pages, rotations: Vec::new() }
+        Self { loader, options, context, pages, rotations: Vec::new(), caches: Vec::new() }
     }
 
     /// Waits until all uploads are complete.
@@ -241,12 +251,26 @@ impl<'a> LayerBuilder<'a> {
             Mixer::Attention(block) => DeviceMixer::Attention(self.attention(block)?),
             Mixer::DeltaNet(block) => DeviceMixer::DeltaNet(self.delta_net(block)?),
         };
+        self.caches.push(match &mixer {
+            DeviceMixer::Attention(block) => Some([block.keys.clone(), block.values.clone()]),
+            DeviceMixer::DeltaNet(_) => None,
+        });
         let mixer_norm = layer.attention().and_then(|block| block.norm.as_ref());
         let parallel = layer.parallel.then_some(match layer.feed_forward.norm.as_ref() == mixer_norm {
             true => ParallelNorms::Shared,
             false => ParallelNorms::Own,
         });
-        Ok(DeviceLayer { mixer, feed_forward: self.feed_forward(&layer.feed_forward)?, parallel })
+        let mut feed_forward = self.feed_forward(&layer.feed_forward)?;
+        let index = self.caches.len() - 1;
+        let mut per_layer = layer.per_layer.as_ref().map(|block| self.per_layer(block, index)).transpose()?;
+        if let Some(scale) = &layer.output_scale {
+            // The last norm of the layer adds to the residual stream, and can scale the sum.
+            let last = per_layer.as_mut().map(|block| &mut block.post_norm).or(feed_forward.post_norm.as_mut());
+            let last = last.filter(|norm| norm.is_plain_rms());
+            let last = last.ok_or_else(|| Error::file("a layer with a scale has no RMS norm at its end"))?;
+            last.factor = self.loader.host_floats(scale)?.first().copied().unwrap_or(1.0);
+        }
+        Ok(DeviceLayer { mixer, feed_forward, parallel, per_layer })
     }
 
     fn attention(&mut self, block: &Attention) -> Result<DeviceAttention, Error> {
@@ -270,10 +294,24 @@ impl<'a> LayerBuilder<'a> {
         let head_norms = self.head_norms(block, sinks.as_deref())?;
         let interleaved = if block.rope.style == RopeStyle::Interleaved { LmRopeKvStore::INTERLEAVED } else { 0 };
         let embedding = block.output.matrix.outputs();
-        let stride = block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length);
+        // Heads whose keys and values the block computes.
+        let stored_heads = if block.kv_layer.is_some() { 0 } else { block.kv_heads };
+        let stride = block.heads * block.key_length + stored_heads * (block.key_length + block.value_length);
         let count = |value: usize| value as u32;
-        let projections: Vec<&Linear> =
-            [&block.query, &block.key, &block.value].into_iter().chain(&block.output_gate).collect();
+        let projections: Vec<&Linear> = block.inputs().collect();
+        let values = match (block.kv_layer, &block.value_norm) {
+            (Some(_), _) => LmRopeKvStore::SHARED,
+            (None, Some(_)) => LmRopeKvStore::VALUE_NORMS,
+            (None, None) => 0,
+        };
+        let [keys, value_pages] = match block.kv_layer {
+            None => {
+                [self.kv_pages(block.kv_heads, block.key_length)?, self.kv_pages(block.kv_heads, block.value_length)?]
+            }
+            Some(layer) => self.caches.get(layer).cloned().flatten().ok_or_else(|| {
+                Error::file(format!("the keys and values of layer {layer} are not on the same device"))
+            })?,
+        };
         Ok(DeviceAttention {
             norm: self.optional_norm(block.norm.as_ref(), embedding)?,
             qkv: self.concatenated(&projections)?,
@@ -283,11 +321,11 @@ impl<'a> LayerBuilder<'a> {
                 part_stride: 0,
                 tokens: 0,
                 heads: count(block.heads),
-                kv_heads: count(block.kv_heads),
+                kv_heads: count(stored_heads),
                 key_length: count(block.key_length),
                 value_length: count(block.value_length),
                 pairs: count(block.rope.frequencies.len()),
-                flags: interleaved | head_norms.flags,
+                flags: interleaved | head_norms.flags | values,
                 stride: count(stride),
                 page: count(self.options.page_size),
                 epsilon: head_norms.epsilon,
@@ -314,8 +352,8 @@ impl<'a> LayerBuilder<'a> {
                 chunk: block.chunk.unwrap_or(0),
                 ..LmAttention::default()
             },
-            keys: self.kv_pages(block.kv_heads, block.key_length)?,
-            values: self.kv_pages(block.kv_heads, block.value_length)?,
+            keys,
+            values: value_pages,
             output: self.linear(&block.output, 0)?,
             post_norm: self.optional_norm(block.post_norm.as_ref(), embedding)?,
         })
@@ -379,6 +417,7 @@ impl<'a> LayerBuilder<'a> {
             shared: block.shared.as_ref().map(|shared| self.shared_expert(shared, activation)).transpose()?,
             activation,
             width,
+            experts_norm: self.optional_norm(block.experts_norm.as_ref(), embedding)?,
             post_norm: self.optional_norm(block.post_norm.as_ref(), embedding)?,
         })
     }
@@ -387,6 +426,8 @@ impl<'a> LayerBuilder<'a> {
         Ok(DeviceSharedExpert {
             gate_up: self.gate_up(&block.network, activation)?,
             down: self.linear(&block.network.down, 0)?,
+            norm: self.optional_norm(block.norm.as_ref(), block.network.gate.matrix.columns)?,
+            post_norm: self.optional_norm(block.post_norm.as_ref(), block.network.down.matrix.outputs())?,
             gate: block.gate.as_ref().map(|gate| self.linear(gate, 0)).transpose()?,
             width: block.network.gate.matrix.outputs(),
         })

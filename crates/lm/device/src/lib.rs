@@ -12,7 +12,7 @@
 //! 3. `recorder`: records a step layer by layer.
 //! 4. `kernel_id`: which kernel. `kernels`: loads it and records the dispatch.
 //!
-//! `layer`, `norms`, `experts`, `delta_net` and `weights` have the contents of a stage, `pack` the
+//! `layer`, `norms`, `experts`, `per_layer`, `delta_net` and `weights` have the contents of a stage, `pack` the
 //! memory layout of weights, `limits` the maximum sizes of a step.
 #![deny(unsafe_code)]
 
@@ -33,6 +33,7 @@ mod norms;
 mod options;
 mod pack;
 mod pack_codes;
+mod per_layer;
 mod recorder;
 mod scratch;
 mod shape;

@@ -6,12 +6,13 @@ use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{
-    Attention, FeedForwardKind, GatedFeedForward, Layer, Linear, Matrix, SharedExpert,
+    Attention, FeedForwardKind, GatedFeedForward, Layer, Linear, Matrix, PerLayerInput, SharedExpert,
 };
 
 use crate::bindings;
 use crate::delta_net::{self, state_bytes};
-use crate::limits::scratch_sizes;
+use crate::limits::{max_batch_tokens, scratch_sizes};
+use crate::per_layer;
 use crate::support;
 use crate::weights::bytes_of;
 use crate::{Error, Options};
@@ -67,6 +68,7 @@ impl SizeEstimator<'_> {
 
     fn layer(&self, layer: &Layer) -> u64 {
         self.linears(layer.mixer.linears())
+            + self.linears(layer.per_layer.iter().flat_map(PerLayerInput::linears))
             + self.linears(layer.feed_forward.shared.iter().flat_map(SharedExpert::linears))
             + match &layer.feed_forward.kind {
                 FeedForwardKind::Dense(network) => self.linears(network.linears()),
@@ -77,6 +79,13 @@ impl SizeEstimator<'_> {
                 }
             }
     }
+}
+
+/// Whether all layers must be on the same device: some read keys and values of others, or inputs
+/// that are computed once.
+fn is_indivisible(model: &Model) -> bool {
+    let shares = |layer: &Layer| layer.attention().is_some_and(|block| block.kv_layer.is_some());
+    model.per_layer.is_some() || model.layers.iter().any(shares)
 }
 
 /// Computes what each device would hold: the first takes as many layers as fit, the next ones the
@@ -92,20 +101,27 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
     let count = model.layers.len();
     let cache_tokens =
         options.cache_tokens.unwrap_or(model.context as usize).next_multiple_of(options.page_size) as u64;
+    let devices = if is_indivisible(model) { &devices[..devices.len().min(1)] } else { devices };
     for (index, info) in devices.iter().enumerate() {
+        per_layer::check(model, info)?;
         let sizer = SizeEstimator { file, native_kernels: roci_kernels::runs_native_kernels(info) };
         let available = info.physical.iter().map(|one| one.usable_memory()).min().unwrap_or(0);
         // A device that does not report its memory is assumed to have enough.
         let limit = if available == 0 { u64::MAX } else { available / USABLE.1 * USABLE.0 };
         let rotations = 8 * u64::from(model.context) * model.config.key_length as u64 / 2;
-        let scratch = scratch_sizes(model, options, info).bytes() + rotations;
+        let inputs: u64 = per_layer::buffer_bytes(model, max_batch_tokens(options, info)).iter().sum();
+        let scratch = scratch_sizes(model, options, info).bytes() + rotations + inputs;
         let mut share = DeviceShare { layers: next..next, weights: 0, cache: 0, states: 0, scratch, available };
-        let output = sizer.linears([&model.output]);
+        let projection = model.per_layer.as_ref().map(|block| &block.projection);
+        let output = sizer.linears([&model.output].into_iter().chain(projection));
         let last_device = index + 1 == devices.len();
         while next < count {
             let layer = &model.layers[next];
             let weights = sizer.layer(layer);
             let token_bytes = |block: &Attention| {
+                if block.kv_layer.is_some() {
+                    return 0;
+                }
                 let head = options.cache.bytes(block.key_length) + options.cache.bytes(block.value_length);
                 block.kv_heads as u64 * head
             };

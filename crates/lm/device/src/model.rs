@@ -65,7 +65,10 @@ impl DeviceModel {
         let options = Options { max_batch_tokens: Some(tokens), ..options.clone() };
         let pages = options.cache_tokens.unwrap_or(model.context as usize).div_ceil(options.page_size).max(1);
         let names = model.tensors();
-        let total = names.iter().filter_map(|name| file.tensor(name)).map(|tensor| tensor.info().byte_len()).sum();
+        // The table of per-layer embeddings stays in the file.
+        let table = model.per_layer.as_ref().map(|block| block.embedding.tensor.as_str());
+        let loaded = names.iter().filter(|name| Some(**name) != table);
+        let total = loaded.filter_map(|name| file.tensor(name)).map(|tensor| tensor.info().byte_len()).sum();
         let progress = Progress::new(total, progress);
         let mut stages = Vec::new();
         for (device, share) in used {
@@ -197,6 +200,7 @@ impl DeviceModel {
             let (stride, previous) = (stage.residual_stride(), residual.take());
             residual = Some(stage.run(shape, &inputs, |staged| fill(previous, stride, staged), <[f32]>::to_vec)?);
         }
+        last.fill_layer_inputs(file, model, &tokens)?;
         let (stride, output_stride) = (last.residual_stride(), last.output_stride(logits));
         let collect = |rows: &[f32]| outputs.add(logits, rows, output_stride, first_rows);
         last.run(shape, &inputs, |staged| fill(residual, stride, staged), collect)?;

@@ -15,6 +15,8 @@ pub(crate) struct DeviceNorm {
     pub(crate) weight: BufferRange,
     pub(crate) biased: bool,
     pub(crate) epsilon: f32,
+    /// Factor of the residual stream after the result has been added to it.
+    pub(crate) factor: f32,
 }
 
 impl DeviceNorm {
@@ -48,6 +50,7 @@ impl LayerBuilder<'_> {
             weight: self.loader.padded_floats(floats)?,
             biased: norm.bias.is_some(),
             epsilon: norm.epsilon,
+            factor: 1.0,
         })
     }
 

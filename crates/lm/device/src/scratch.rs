@@ -4,7 +4,7 @@ use roci_hal::{BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
 use roci_kernels::params::LmLinear;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, DeltaNet, FeedForwardKind, Layer};
+use roci_lm::architecture::blocks::{Attention, DeltaNet, FeedForward, FeedForwardKind, Layer};
 
 use crate::delta_net::projected_columns;
 use crate::features::Features;
@@ -51,7 +51,7 @@ pub(crate) struct ScratchSizes {
     experts_per_token: usize,
     /// Length of a shared expert's activated vector; 0 without one.
     shared: usize,
-    /// Whether a layer has parallel blocks.
+    /// Whether a layer has parallel blocks, or parts of a block with inputs of their own.
     parallel: bool,
     /// Whether the inputs of experts are weighted.
     weighted_input: bool,
@@ -114,12 +114,12 @@ impl ScratchSizes {
             gate_up,
             experts_per_token,
             shared,
-            parallel: model.layers.iter().any(|layer| layer.parallel),
+            parallel: model.layers.iter().any(|layer| layer.parallel || has_own_inputs(&layer.feed_forward)),
             weighted_input: model.layers.iter().any(|layer| match &layer.feed_forward.kind {
                 FeedForwardKind::Dense(_) => false,
                 FeedForwardKind::Experts { routing, .. } => routing.weighted_input,
             }),
-            columns: embedding.max(attended).max(activated).max(shared),
+            columns: embedding.max(attended).max(activated).max(shared).max(model.config.per_layer_length.unwrap_or(0)),
             features,
         }
     }
@@ -249,7 +249,8 @@ pub(crate) struct Scratch {
     pub(crate) logits: RowBuffer,
     /// Partial sums of products on matrix units.
     pub(crate) partial_sums: RowBuffer,
-    /// The normalized input of a feed-forward block that is parallel to attention.
+    /// The normalized input of a feed-forward block that is parallel to attention, or that of a router
+    /// or a shared expert with a norm of its own.
     pub(crate) parallel: RowBuffer,
     /// Results of attention over splits of the KV cache.
     pub(crate) attention_splits: BufferRange,
@@ -343,4 +344,13 @@ impl Scratch {
         device.write(scratch.ones.clone(), bytemuck::cast_slice(&ones))?;
         Ok(scratch)
     }
+}
+
+/// Whether the router or the shared expert has a norm of its own.
+fn has_own_inputs(block: &FeedForward) -> bool {
+    let router = match &block.kind {
+        FeedForwardKind::Dense(_) => false,
+        FeedForwardKind::Experts { routing, .. } => routing.norm.is_some(),
+    };
+    router || block.shared.as_ref().is_some_and(|shared| shared.norm.is_some() || shared.post_norm.is_some())
 }

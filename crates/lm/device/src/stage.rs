@@ -13,6 +13,7 @@ use crate::kernel_cache::{KernelCache, MissingKernel, Specialize};
 use crate::layer::{DeviceHead, DeviceLayer, LayerBuilder};
 use crate::options::CacheType;
 use crate::pack_codes::rounds_scales;
+use crate::per_layer::LayerInputs;
 use crate::recorder::StepRecorder;
 use crate::scratch::{Scratch, ScratchSizes};
 use crate::shape::StepShape;
@@ -28,6 +29,8 @@ pub(crate) struct Stage {
     queue: Queue,
     kernels: KernelCache,
     layers: Vec<DeviceLayer>,
+    /// Inputs of the layers, in models with per-layer embeddings.
+    inputs: Option<LayerInputs>,
     /// On the device with the last layer.
     head: Option<DeviceHead>,
     scratch: Scratch,
@@ -74,6 +77,9 @@ impl Stage {
             .iter()
             .map(|layer| builder.layer(layer))
             .collect::<Result<Vec<_>, _>>()?;
+        let tokens = config.sizes.tokens;
+        let inputs = config.model.per_layer.as_ref();
+        let inputs = inputs.map(|block| LayerInputs::new(&builder, block, device, tokens)).transpose()?;
         let head = if config.layers.end == config.model.layers.len() {
             // The CPU looks embeddings up in the file.
             let tied = config.model.embedding == config.model.output.matrix
@@ -98,6 +104,7 @@ impl Stage {
             queue: device.queue(0)?,
             kernels: KernelCache::new(device, specialize),
             layers,
+            inputs,
             head,
             scratch: Scratch::new(device, &config.sizes)?,
             staging: device.allocate(BufferDesc::host(config.sizes.staging()).label("inputs"))?,
@@ -116,6 +123,15 @@ impl Stage {
     /// Floats between rows of the residual stream.
     pub(crate) fn residual_stride(&self) -> usize {
         self.scratch.residual.stride
+    }
+
+    /// Writes the parts of the layers' inputs that depend on the tokens alone, for the next
+    /// [`run`](Self::run).
+    pub(crate) fn fill_layer_inputs(&self, file: &Gguf, model: &Model, tokens: &[u32]) -> Result<(), Error> {
+        match (&self.inputs, &model.per_layer) {
+            (Some(inputs), Some(block)) => inputs.fill(file, block, tokens),
+            _ => Ok(()),
+        }
     }
 
     /// Runs a step and waits for it. [`StepRecorder::record`] records its commands on first use;
@@ -180,11 +196,11 @@ impl Stage {
 
     /// Kernels that steps of these shapes need and that are not loaded yet, found by a dry run.
     pub(crate) fn missing_kernels(&mut self, shapes: &[StepShape]) -> Result<Vec<MissingKernel>, Error> {
-        let Self { device, kernels, layers, head, scratch, staging, readback, cache, features, .. } = self;
+        let Self { device, kernels, layers, inputs, head, scratch, staging, readback, cache, features, .. } = self;
         kernels.missing(|kernels| {
             for &shape in shapes {
                 let recorder = StepRecorder::new(device, kernels, scratch, shape, *cache, *features);
-                recorder.record(layers, head.as_ref(), staging, readback)?;
+                recorder.record(layers, inputs.as_ref(), head.as_ref(), staging, readback)?;
             }
             Ok(())
         })
@@ -211,7 +227,8 @@ impl Stage {
         let recorder =
             StepRecorder::new(&self.device, &mut self.kernels, &self.scratch, shape, self.cache, self.features);
         let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };
-        let commands = recorder.record(layers, self.head.as_ref(), &self.staging, &self.readback)?;
+        let commands =
+            recorder.record(layers, self.inputs.as_ref(), self.head.as_ref(), &self.staging, &self.readback)?;
         self.recordings.insert(shape, RecordedStep { commands: commands.clone(), last_used: now, duration: None });
         Ok(commands)
     }

@@ -26,19 +26,26 @@ pub(crate) struct MatrixRows<'a> {
     matrices: Vec<&'a Matrix>,
     /// 2 if the rows of pairs of matrices are interleaved, else 1.
     interleave: usize,
+    /// Leaves factors of the matrices to the caller.
+    unscaled: bool,
 }
 
 impl<'a> MatrixRows<'a> {
     /// All rows of each matrix, one matrix after the other.
     pub(crate) fn stacked(matrices: Vec<&'a Matrix>) -> Self {
-        Self { matrices, interleave: 1 }
+        Self { matrices, interleave: 1, unscaled: false }
     }
 
     /// Gate and up projections, with the rows of each pair interleaved, one pair after the other.
     /// All networks have a gate.
     pub(crate) fn interleaved(gated: &[&'a GatedFeedForward]) -> Self {
         let matrices = gated.iter().copied().flat_map(GatedFeedForward::gate_up).map(|linear| &linear.matrix).collect();
-        Self { matrices, interleave: 2 }
+        Self { matrices, interleave: 2, unscaled: false }
+    }
+
+    /// The same without the factors of the matrices, which the caller applies.
+    pub(crate) fn without_scales(self) -> Self {
+        Self { unscaled: true, ..self }
     }
 
     fn count(&self) -> usize {
@@ -189,7 +196,7 @@ impl<'a> WeightLoader<'a> {
             .iter()
             .map(|matrix| Ok((self.file.expect_tensor(&matrix.tensor)?.bytes(), row_bytes)))
             .collect::<Result<Vec<_>, Error>>()?;
-        let scales = self.scales(&rows.matrices)?;
+        let scales = if rows.unscaled { vec![1.0; rows.matrices.len()] } else { self.scales(&rows.matrices)? };
         if !kind.has_code_groups() && scales.iter().any(|scale| *scale != 1.0) {
             return Err(Error::File {
                 message: format!(

@@ -16,6 +16,10 @@ use roci_lm::synthetic::{Case, architectures, hybrids, types};
 fn tolerance(case: &Case, model: &Model) -> f64 {
     let gelu = model.layers.iter().any(|layer| layer.feed_forward.activation == Activation::Gelu);
     match case.recipe.kind {
+        // 25 layers of several streams amplify it: 4e-4 if GELU is rounded alike.
+        Type::F32 if model.streams.is_some() => 5e-2,
+        // A second GELU in each layer.
+        Type::F32 if model.per_layer.is_some() => 2e-3,
         Type::F32 if gelu => 1e-3,
         Type::F32 => 3e-6,
         Type::F16 => 2e-3,

@@ -67,9 +67,7 @@ fn masked_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32
         is_visible = is_visible && position + params.window > row_position[row];
     }
     if params.chunk != 0u {
-        // Not a division by zero where the kernel is specialized to this constant.
-        let chunk = max(params.chunk, 1u);
-        is_visible = is_visible && position / chunk == row_position[row] / chunk;
+        is_visible = is_visible && position / params.chunk == row_position[row] / params.chunk;
     }
     return select(LOWEST, capped, is_visible);
 }
@@ -118,7 +116,7 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
         begin = first_position + 1u - params.window;
     }
     if params.chunk != 0u {
-        begin = max(begin, first_position / max(params.chunk, 1u) * params.chunk);
+        begin = max(begin, first_position / params.chunk * params.chunk);
     }
     let visible = last_position + 1u - begin;
     let keys_per_split = (visible + params.splits * KEYS - 1u) / (params.splits * KEYS) * KEYS;

@@ -205,8 +205,7 @@ fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
         begin = (first_position + 1u - params.window) / KEYS * KEYS;
     }
     if params.chunk != 0u {
-        // Not a division by zero where the kernel is specialized to this constant.
-        begin = max(begin, first_position / max(params.chunk, 1u) * params.chunk / KEYS * KEYS);
+        begin = max(begin, first_position / params.chunk * params.chunk / KEYS * KEYS);
     }
     let end = select(begin, last_position + 1u, rows > 0u);
 
@@ -250,7 +249,7 @@ fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
         visible.begin = position + 1u - params.window;
     }
     if params.chunk != 0u {
-        visible.begin = max(visible.begin, position / max(params.chunk, 1u) * params.chunk);
+        visible.begin = max(visible.begin, position / params.chunk * params.chunk);
     }
     let score_at = row * S_PITCH + quarter;
     let weight_at = row * W_PITCH + quarter;

@@ -55,5 +55,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         make((4, 2), 64, [2, 190], 0, LmRopeKvStore::NORMS | LmRopeKvStore::AFTER_ROPE | LmRopeKvStore::SINKS),
         make((4, 1), 64, [9, 150], 0, each | LmRopeKvStore::CENTERED),
         make((2, 1), 128, [9, 150], 0, each | LmRopeKvStore::SINKS),
+        make((4, 2), 96, [3, 150], 0, LmRopeKvStore::NORMS | LmRopeKvStore::VALUE_NORMS),
+        make((4, 2), 64, [1, 150], 70, LmRopeKvStore::NORMS | LmRopeKvStore::SHARED),
     ]
 }

@@ -36,6 +36,8 @@ const AFTER_ROPE = 4u;
 const SINKS = 8u;
 const EACH_HEAD = 16u;
 const CENTERED = 32u;
+const VALUE_NORMS = 64u;
+const SHARED = 128u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -165,8 +167,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         begin = position + 1u - params.window;
     }
     if params.chunk != 0u {
-        // Not a division by zero where the kernel is specialized to this constant.
-        begin = max(begin, position / max(params.chunk, 1u) * params.chunk);
+        begin = max(begin, position / params.chunk * params.chunk);
     }
     let visible = position + 1u - begin;
     let keys_per_split = (visible + params.splits * 128u - 1u) / (params.splits * 128u) * 128u;
@@ -174,15 +175,34 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     let end = min(start + keys_per_split, begin + visible);
     let last = max(end, 1u) - 1u;
 
-    // The first half of the workgroup loads the query, the second half the key.
+    // The first half of the workgroup loads the query, the second half the key. With a shared cache
+    // a row has queries only, and no key is new.
+    let is_shared = (params.flags & SHARED) != 0u;
+    let new_position = select(position, 0xffffffffu, is_shared);
     let base = token * params.stride;
-    let value_start = base + (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
+    let values_start = (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
+    let value_start = base + select(values_start, 0u, is_shared);
     // Reading the stored key back would need a device-wide barrier.
-    let new_value = Vec8(load_four(value_start + chunk * 8u), load_four(value_start + chunk * 8u + 4u));
-    cache_rows[lane] = cache_row_of(start + lane, last, position, table, kv_head);
+    var new_value = Vec8(load_four(value_start + chunk * 8u), load_four(value_start + chunk * 8u + 4u));
+    cache_rows[lane] = cache_row_of(start + lane, last, new_position, table, kv_head);
     let half_lane = lane % 64u;
     let is_key = lane >= 64u;
-    let source = base + select(group.y, params.heads + kv_head, is_key) * params.key_length;
+    let source = base + select(group.y, params.heads + kv_head, is_key && !is_shared) * params.key_length;
+    var value_scale = 1.0;
+    if (params.flags & VALUE_NORMS) != 0u {
+        var squares = 0.0;
+        for (var c = half_lane; c < params.value_length; c += 64u) {
+            squares += qkv[value_start + c] * qkv[value_start + c];
+        }
+        partials[lane] = squares;
+        workgroupBarrier();
+        squares = 0.0;
+        for (var i = 0u; i < 64u; i += 1u) {
+            squares += partials[i];
+        }
+        value_scale = 1.0 / sqrt(squares / f32(params.value_length) + params.epsilon);
+        new_value = Vec8(new_value.low * value_scale, new_value.high * value_scale);
+    }
     var norm_scale = 1.0;
     var mean = 0.0;
     if (params.flags & NORMS) != 0u {
@@ -214,7 +234,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     }
     var query_scale = params.scale;
     if params.temperature_interval != 0u {
-        let steps = (position + params.temperature_offset) / max(params.temperature_interval, 1u);
+        let steps = (position + params.temperature_offset) / params.temperature_interval;
         query_scale *= 1.0 + params.temperature_scale * log(f32(steps + 1u));
     }
     for (var pair = half_lane; pair < params.key_length / 2u; pair += 64u) {
@@ -250,10 +270,10 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     workgroupBarrier();
     var next_keys = load_keys(team, teams, chunk);
     var next_values = load_values(team, teams, chunk);
-    if end == position + 1u && group.y % gqa_ratio == 0u && start < end {
+    if end == position + 1u && group.y % gqa_ratio == 0u && start < end && !is_shared {
         let page = inputs[table + position / params.page];
         let row = (page * params.page + position % params.page) * params.kv_heads + kv_head;
-        store_key_value(row, value_start, lane);
+        store_key_value(row, value_start, value_scale, lane);
     }
     let query = Vec8(rotated[chunk * 2u], rotated[chunk * 2u + 1u]);
     let new_key = Vec8(rotated[64u + chunk * 2u], rotated[64u + chunk * 2u + 1u]);
@@ -270,7 +290,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     for (var first = start; first < end; first += keys_per_step) {
         let count = min(keys_per_step, end - first);
         // Index of the new token's key among the current keys, if it is one of them.
-        let new_at = position - first;
+        let new_at = new_position - first;
         if is_active {
             let pitch = lanes_per_key + 1u;
             let to = team * pitch + chunk;
@@ -296,7 +316,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
             }
         }
         scores[lane / 4u][lane % 4u] = select(LOWEST, score, lane < count);
-        cache_rows[lane] = cache_row_of(first + keys_per_step + lane, last, position, table, kv_head);
+        cache_rows[lane] = cache_row_of(first + keys_per_step + lane, last, new_position, table, kv_head);
         workgroupBarrier();
         let current = next_values;
         next_keys = load_keys(team, teams, chunk);

@@ -58,7 +58,7 @@ impl LmDecodeAttention {
         fits.then_some(Self {
             tokens: heads.tokens,
             heads: heads.heads,
-            kv_heads: heads.kv_heads,
+            kv_heads: attention.kv_heads,
             key_length: heads.key_length,
             value_length: heads.value_length,
             pairs: heads.pairs,
@@ -83,7 +83,7 @@ impl LmDecodeAttention {
         LmRopeKvStore {
             tokens: self.tokens,
             heads: self.heads,
-            kv_heads: self.kv_heads,
+            kv_heads: if self.flags & LmRopeKvStore::SHARED == 0 { self.kv_heads } else { 0 },
             key_length: self.key_length,
             value_length: self.value_length,
             pairs: self.pairs,

@@ -14,6 +14,7 @@ struct Params {
 const SIGMOID = 1u;
 const NORMALIZED = 2u;
 const BIAS = 4u;
+const SCALES = 8u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -69,8 +70,7 @@ fn lm_moe_top_k(
             workgroupBarrier();
         }
         if params.groups != 0u {
-            // Not a division by zero where the kernel is specialized to this constant.
-            let size = params.experts / max(params.groups, 1u);
+            let size = params.experts / params.groups;
             for (var at = lane; at < params.groups; at += 64u) {
                 var first = LOWEST;
                 var second = LOWEST;
@@ -126,7 +126,11 @@ fn lm_moe_top_k(
                 factor = params.scale / max(total, LOWEST_SUM);
             }
             for (var slot = 0u; slot < params.used; slot += 1u) {
-                weights[token * params.used + slot] *= factor;
+                let at = token * params.used + slot;
+                weights[at] *= factor;
+                if (params.flags & SCALES) != 0u {
+                    weights[at] *= bias[params.experts + selected[at]];
+                }
             }
         }
         workgroupBarrier();

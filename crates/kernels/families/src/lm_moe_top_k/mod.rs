@@ -16,7 +16,7 @@ constants! {
         pub used: u32,
         /// Row stride of the scores in floats.
         pub stride: u32,
-        /// Sum of [`Self::SIGMOID`], [`Self::NORMALIZED`] and [`Self::BIAS`].
+        /// Sum of [`Self::SIGMOID`], [`Self::NORMALIZED`], [`Self::BIAS`] and [`Self::SCALES`].
         pub flags: u32,
         /// Factor of the weights.
         pub scale: f32,
@@ -37,6 +37,8 @@ impl LmMoeTopK {
     pub const NORMALIZED: u32 = 2;
     /// Adds `bias` to the weights for the selection.
     pub const BIAS: u32 = 4;
+    /// Multiplies weights at the end by a factor per expert; these are behind those of `bias`.
+    pub const SCALES: u32 = 8;
     /// The smallest sum that weights are divided by: the smallest normal f16.
     pub const LOWEST_SUM: f32 = 6.103_515_6e-5;
 }
@@ -65,7 +67,7 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
         let [groups, groups_used] = groups;
         let params = LmMoeTopK { tokens, experts, used, stride: experts + 1, flags, scale, groups, groups_used };
         let x = words(&random.floats((tokens * params.stride) as usize, -3.0, 3.0));
-        let bias = words(&random.floats(experts as usize, -0.5, 0.5));
+        let bias = words(&random.floats(2 * experts as usize, -0.5, 0.5));
         let pairs = (tokens * used) as usize;
         let buffers = vec![x, bias, untouched(pairs), untouched(pairs)];
         let label = format!("{used} of {experts} for {tokens} tokens, flags {flags}, {groups_used} of {groups} groups");
@@ -81,5 +83,6 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
         make(2, 16, 3, (Of::SIGMOID, 1.0), [0; 2]),
         make(3, 64, 6, (Of::SIGMOID | Of::BIAS | Of::NORMALIZED, 1.0), [8, 3]),
         make(3, 60, 5, (Of::NORMALIZED, 1.0), [4, 2]),
+        make(3, 20, 4, (Of::NORMALIZED | Of::SCALES, 1.5), [0; 2]),
     ]
 }

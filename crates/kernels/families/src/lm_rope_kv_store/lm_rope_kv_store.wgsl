@@ -27,6 +27,7 @@ const INTERLEAVED = 2u;
 const AFTER_ROPE = 4u;
 const EACH_HEAD = 16u;
 const CENTERED = 32u;
+const VALUE_NORMS = 64u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -73,9 +74,7 @@ fn temperature(position: vec4<u32>) -> vec4<f32> {
     if params.temperature_interval == 0u {
         return vec4<f32>(1.0);
     }
-    // Not a division by zero where the kernel is specialized to this constant.
-    let interval = max(params.temperature_interval, 1u);
-    let steps = (position + vec4<u32>(params.temperature_offset)) / vec4<u32>(interval);
+    let steps = (position + vec4<u32>(params.temperature_offset)) / vec4<u32>(params.temperature_interval);
     return vec4<f32>(1.0) + params.temperature_scale * log(vec4<f32>(steps + vec4<u32>(1u)));
 }
 
@@ -130,8 +129,8 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     if (params.flags & EACH_HEAD) != 0u {
         norm_start = offset;
     }
-    if (params.flags & NORMS) != 0u && !is_value {
-        if (params.flags & CENTERED) != 0u {
+    if (params.flags & select(NORMS, VALUE_NORMS, is_value)) != 0u {
+        if (params.flags & CENTERED) != 0u && !is_value {
             var sum = vec4<f32>();
             for (var i = lane; i < head_length; i += 64u) {
                 sum += head[i];
@@ -149,7 +148,7 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
         let scale = 1.0 / sqrt(workgroup_sum(lane, square_sums) / f32(head_length) + params.epsilon);
         for (var i = lane; i < head_length; i += 64u) {
             head[i] *= scale;
-            if (params.flags & AFTER_ROPE) == 0u {
+            if (params.flags & AFTER_ROPE) == 0u && !is_value {
                 head[i] *= norms[norm_start + i];
             }
         }

@@ -23,8 +23,8 @@ constants! {
         pub value_length: u32,
         /// Rotated pairs per head.
         pub pairs: u32,
-        /// Sum of [`Self::NORMS`], [`Self::INTERLEAVED`], [`Self::AFTER_ROPE`], [`Self::EACH_HEAD`]
-        /// and [`Self::CENTERED`]; others are ignored.
+        /// Sum of [`Self::NORMS`], [`Self::INTERLEAVED`], [`Self::AFTER_ROPE`], [`Self::EACH_HEAD`],
+        /// [`Self::CENTERED`] and [`Self::VALUE_NORMS`]; others are ignored.
         pub flags: u32,
         /// Row stride of `qkv` in floats. A row holds queries, then keys, then values.
         pub stride: u32,
@@ -61,6 +61,10 @@ impl LmRopeKvStore {
     /// With [`Self::NORMS`], layer norm: subtracts the mean of a head. Not with
     /// [`Self::AFTER_ROPE`].
     pub const CENTERED: u32 = 32;
+    /// RMS norm of each value head, without weights.
+    pub const VALUE_NORMS: u32 = 64;
+    /// Only for `lm_decode_attention_*`: the KV cache already has the keys and values of all tokens.
+    pub const SHARED: u32 = 128;
     /// Maximum head size.
     pub const LONGEST: u32 = 512;
     /// Tokens per workgroup.

@@ -94,6 +94,10 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
             for index in 0..kv_heads {
                 let head = &mut head[..values];
                 head.iter_mut().enumerate().for_each(|(i, value)| *value = element(token, first + index * values + i));
+                if p.flags & Params::VALUE_NORMS != 0 {
+                    let scale = scale(level, head, p.epsilon);
+                    head.iter_mut().for_each(|value| *value *= scale);
+                }
                 store::<BYTES>(&outputs[2], row + index, head);
             }
         }

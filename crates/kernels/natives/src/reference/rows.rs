@@ -128,10 +128,10 @@ impl Reference for RmsNorm {
             let x = floats(inputs[0], source * p.x_stride as usize, columns);
             let weight = floats(inputs[1], 0, columns);
             let scale = scale(level, x, p.epsilon);
-            let to = row * p.y_stride as usize;
+            let to = row * p.y_stride as usize + p.y_offset as usize;
             for (c, (x, weight)) in x.iter().zip(weight).enumerate() {
                 let before = if p.flags & LmRmsNorm::ADD == 0 { 0.0 } else { outputs[0].get(to + c) };
-                outputs[0].set(to + c, x * scale * weight + before);
+                outputs[0].set(to + c, (x * scale * weight + before) * p.factor);
             }
         }
     }
@@ -374,7 +374,12 @@ impl Reference for MoeTopK {
             for (slot, &expert) in order.iter().enumerate() {
                 let at = token * p.used as usize + slot;
                 outputs[0].set_word(at, expert as u32);
-                outputs[1].set(at, weights[expert] / sum * p.scale);
+                let scale = if p.flags & LmMoeTopK::SCALES == 0 {
+                    1.0
+                } else {
+                    floats(inputs[1], p.experts as usize + expert, 1)[0]
+                };
+                outputs[1].set(at, weights[expert] / sum * p.scale * scale);
             }
         }
     }

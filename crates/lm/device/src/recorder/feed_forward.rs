@@ -10,6 +10,7 @@ use crate::kernel_id::KernelId;
 use crate::layer::{
     DeviceActivation, DeviceFeedForward, DeviceFeedForwardKind, DeviceLinear, DeviceSharedExpert, GateUp,
 };
+use crate::norms::DeviceNorm;
 use crate::scratch::RowBuffer;
 
 /// A network that all tokens share.
@@ -120,8 +121,16 @@ impl StepRecorder<'_> {
                 &scratch.residual
             }
         };
-        let input = LinearInput::f32(rows);
-        self.linear(router, &input, tokens, &scratch.gate_up, 0)?;
+        // A router or a shared expert with a norm of its own reads its result in another buffer.
+        let own_input = |recorder: &mut Self, norm: &Option<DeviceNorm>| match norm {
+            Some(norm) => {
+                recorder.norm(norm, &scratch.residual, &scratch.parallel, 0)?;
+                Ok::<_, Error>(LinearInput::f32(&scratch.parallel))
+            }
+            None => Ok(LinearInput::f32(rows)),
+        };
+        let routed = own_input(self, &experts.router_norm)?;
+        self.linear(router, &routed, tokens, &scratch.gate_up, 0)?;
         self.barrier();
         let routing = LmMoeTopK { tokens: tokens as u32, stride: scratch.gate_up.stride as u32, ..experts.routing };
         let bias = experts.selection_bias.as_ref().unwrap_or(&scratch.unused);
@@ -129,6 +138,7 @@ impl StepRecorder<'_> {
         self.dispatch(KernelId::MOE_TOP_K, routing.grid(), &bindings, &routing)?;
         self.barrier();
         if let Some(shared) = &block.shared {
+            let input = own_input(self, &shared.norm)?;
             self.shared_expert(shared, &input, block.activation)?;
         }
         let pairs = |sharing: usize| ExpertPairs { pairs: tokens * experts_per_token, experts: *count, sharing };
@@ -149,19 +159,24 @@ impl StepRecorder<'_> {
             Some(_) => (&scratch.normed, 0),
             None => (&scratch.residual, 1),
         };
+        // The output of the shared expert is in another buffer by now.
+        let (sum, add) = if block.experts_norm.is_some() { (&scratch.shared_output, 0) } else { (target, add) };
         let combine = LmMoeCombine {
             tokens: tokens as u32,
             columns: scratch.embedding as u32,
             used: *experts_per_token as u32,
             x_stride: scratch.expert_outputs.stride as u32,
-            y_stride: target.stride as u32,
+            y_stride: sum.stride as u32,
             add,
             sharing: 1,
         };
         let weights = if experts.weighted_input { &scratch.ones } else { &scratch.expert_weights };
-        let bindings = [&scratch.expert_outputs.range, weights, &target.range];
+        let bindings = [&scratch.expert_outputs.range, weights, &sum.range];
         self.dispatch(KernelId::MOE_COMBINE, combine.grid(), &bindings, &combine)?;
         self.barrier();
+        if let Some(norm) = &block.experts_norm {
+            self.norm(norm, sum, target, 0)?;
+        }
         if let Some(shared) = &block.shared {
             self.add_shared_expert(shared, target)?;
         }
@@ -210,6 +225,9 @@ impl StepRecorder<'_> {
         let activated = self.activated(&network, input, activation)?;
         self.linear(&shared.down, &activated, tokens, &scratch.shared_output, 0)?;
         self.barrier();
+        if let Some(norm) = &shared.post_norm {
+            self.norm(norm, &scratch.shared_output, &scratch.parallel, 0)?;
+        }
         self.state.input_changed();
         Ok(())
     }
@@ -218,8 +236,9 @@ impl StepRecorder<'_> {
     fn add_shared_expert(&mut self, shared: &DeviceSharedExpert, target: &RowBuffer) -> Result<(), Error> {
         let scratch = self.scratch;
         let (tokens, columns) = (self.shape.tokens as u32, scratch.embedding as u32);
-        let (x_stride, y_stride) = (scratch.shared_output.stride as u32, target.stride as u32);
-        let x = &scratch.shared_output.range;
+        let output = if shared.post_norm.is_some() { &scratch.parallel } else { &scratch.shared_output };
+        let (x_stride, y_stride) = (output.stride as u32, target.stride as u32);
+        let x = &output.range;
         if shared.gate.is_some() {
             let constants = LmSigmoidGate {
                 tokens,

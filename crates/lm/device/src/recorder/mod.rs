@@ -1,13 +1,14 @@
 //! Records one step of a model on one device: from token embeddings to hidden states or logits.
 //!
-//! [`StepRecorder::record`] records the whole step. `attention.rs`, `delta_net.rs` and
-//! `feed_forward.rs` record the blocks of a layer, and `linear.rs` their matrix products. Every kernel goes through
-//! [`StepRecorder::dispatch`]. [`StepState`] tracks work that is deferred to later commands.
+//! [`StepRecorder::record`] records the whole step. `attention.rs`, `delta_net.rs`,
+//! `feed_forward.rs` and `per_layer.rs` record the blocks of a layer, and `linear.rs` their matrix
+//! products. Every kernel goes through [`StepRecorder::dispatch`]. [`StepState`] tracks work that is deferred to later commands.
 
 mod attention;
 mod delta_net;
 mod feed_forward;
 mod linear;
+mod per_layer;
 mod state;
 
 use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Recorder};
@@ -23,6 +24,7 @@ use crate::kernel_id::KernelId;
 use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceMixer, ParallelNorms};
 use crate::norms::DeviceNorm;
 use crate::options::CacheType;
+use crate::per_layer::LayerInputs;
 use crate::scratch::{RowBuffer, Scratch};
 use crate::shape::StepShape;
 use crate::{Error, SMALL_BATCH};
@@ -54,6 +56,7 @@ impl<'a> StepRecorder<'a> {
     pub(crate) fn record(
         mut self,
         layers: &[DeviceLayer],
+        inputs: Option<&LayerInputs>,
         head: Option<&DeviceHead>,
         staging: &Buffer,
         output: &Buffer,
@@ -70,8 +73,14 @@ impl<'a> StepRecorder<'a> {
             self.commands.copy(uploaded, scratch.residual.range.range(0, bytes)?)?;
         }
         self.barrier();
+        if let Some(inputs) = inputs.filter(|_| shape.tokens > 0) {
+            self.layer_inputs(inputs)?;
+        }
         for layer in layers {
             self.layer(layer)?;
+            if let (Some(block), Some(inputs)) = (&layer.per_layer, inputs) {
+                self.per_layer(block, inputs)?;
+            }
         }
         self.flush_partial_sums()?;
         match head {
@@ -83,7 +92,7 @@ impl<'a> StepRecorder<'a> {
     }
 
     fn layer(&mut self, layer: &DeviceLayer) -> Result<(), Error> {
-        let DeviceLayer { mixer, feed_forward, parallel } = layer;
+        let DeviceLayer { mixer, feed_forward, parallel, .. } = layer;
         // The mixer changes the residual stream, so that the input of a parallel block is kept.
         let input = match (parallel, &feed_forward.norm) {
             (Some(_), Some(norm)) => {
@@ -172,7 +181,8 @@ impl<'a> StepRecorder<'a> {
         let first = if gather { self.shape.output_rows_offset() as u32 } else { 0 };
         let bindings = [&x.range, &norm.weight, &self.scratch.inputs, &y.range];
         if norm.is_plain_rms() {
-            let constants = LmRmsNorm { rows, columns, x_stride, y_stride, epsilon, flags, first };
+            let factor = if flags & LmRmsNorm::ADD == 0 { 1.0 } else { norm.factor };
+            let constants = LmRmsNorm { rows, columns, x_stride, y_stride, epsilon, flags, first, y_offset: 0, factor };
             self.dispatch(KernelId::RMS_NORM, constants.grid(), &bindings, &constants)?;
         } else {
             let flags = [

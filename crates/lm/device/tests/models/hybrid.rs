@@ -31,7 +31,7 @@ pub(crate) fn trials() -> Vec<Trial> {
                 Err(reason) => devices::missing(name, &reason),
             }));
         };
-        trial("hybrid-engine", engine);
+        trial("hybrid-engine", |device| engine(device, &talking_hybrid()));
         trial("hybrid-wide", |device| check(device, &wide(), CacheType::F16, None));
         trial("hybrid-q4_0", |device| check(device, &quantized(larger(), Type::Q4_0), CacheType::F16, None));
         trial("hybrid-cache-q8", |device| check(device, &hybrids().remove(2), CacheType::Q8, None));
@@ -94,9 +94,8 @@ impl Forward for Compared {
 }
 
 /// Sequences in batches, of which some are preempted and some start from checkpoints.
-fn engine(device: &Device) -> Result<(), String> {
+pub(crate) fn engine(device: &Device, case: &Case) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let case = talking_hybrid();
     let file = Arc::new(case.open().map_err(|error| text(&error))?);
     let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
     let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata()).map_err(|error| text(&error))?);
@@ -117,12 +116,12 @@ fn engine(device: &Device) -> Result<(), String> {
         pages,
         max_batch_tokens: limits.max_batch_tokens,
         max_chunks: limits.max_chunks,
-        state_slots,
+        state_slots: limits.state_slots,
     };
     let calls = Arc::new(AtomicUsize::new(0));
     let compared = Compared {
         reference: ReferenceForward::new(reference, capacity),
-        tolerance: tolerance(&case, CacheType::F16, device, true),
+        tolerance: tolerance(case, CacheType::F16, device, true),
         device: found,
         calls: Arc::clone(&calls),
     };

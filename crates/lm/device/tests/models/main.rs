@@ -8,6 +8,7 @@ mod altered;
 mod binding_limits;
 mod devices;
 mod embeddings;
+mod gemma;
 mod hybrid;
 mod in_place;
 mod preload;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
     trials.extend(altered::trials());
     trials.extend(preload::trials());
     trials.extend(embeddings::trials());
+    trials.extend(gemma::trials());
     trials.extend(hybrid::trials());
     trials.extend(split_attention::trials());
     trials.extend(in_place::trials());

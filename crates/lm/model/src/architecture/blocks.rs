@@ -6,6 +6,8 @@
 mod attention;
 mod delta_net;
 mod feed_forward;
+mod per_layer;
+mod streams;
 
 use std::ops::Range;
 
@@ -14,6 +16,8 @@ pub use delta_net::{DeltaNet, HeadOrder, ShortConvolution};
 pub use feed_forward::{
     Activation, ExpertGroups, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing, SharedExpert,
 };
+pub use per_layer::{PerLayerEmbedding, PerLayerInput};
+pub use streams::{LowRankBranch, StreamMixing, Streams};
 
 /// Rows of a tensor in the file.
 ///
@@ -148,9 +152,35 @@ pub struct Layer {
     /// Whether both blocks read the same residual stream, instead of feed-forward that after the
     /// mixer.
     pub parallel: bool,
+    /// Input of this layer alone, added to the residual stream after feed-forward.
+    pub per_layer: Option<PerLayerInput>,
+    /// A value that the residual stream is multiplied by at the end.
+    pub output_scale: Option<Vector>,
+    /// Branch beside the mixer.
+    pub low_rank: Option<LowRankBranch>,
+    /// How the layer reads and writes several residual streams.
+    pub streams: Option<StreamMixing>,
 }
 
 impl Layer {
+    /// All projections.
+    pub fn linears(&self) -> impl Iterator<Item = &Linear> {
+        let extra = self.per_layer.iter().flat_map(PerLayerInput::linears);
+        let low_rank = self.low_rank.iter().flat_map(LowRankBranch::linears);
+        let streams = self.streams.iter().flat_map(StreamMixing::linears);
+        let blocks = self.mixer.linears().into_iter().chain(self.feed_forward.linears());
+        blocks.chain(extra).chain(low_rank).chain(streams)
+    }
+
+    /// The vectors of what is neither the mixer nor feed-forward.
+    pub fn extra_vectors(&self) -> impl Iterator<Item = &Vector> {
+        let per_layer = self.per_layer.iter().map(|block| &block.post_norm);
+        let low_rank = self.low_rank.iter().map(|block| &block.post_norm);
+        let streams = self.streams.iter().map(|block| &block.router_norm);
+        let scales = self.streams.iter().map(|block| &block.correct_scale);
+        per_layer.chain(low_rank).chain(streams).flat_map(Norm::vectors).chain(scales).chain(&self.output_scale)
+    }
+
     /// The attention block, unless the layer is recurrent.
     pub fn attention(&self) -> Option<&Attention> {
         match &self.mixer {

@@ -30,7 +30,8 @@ struct Ropes {
 }
 
 /// Limits of the RoPE frequency factors.
-const FACTORS: Range<f32> = 1e-6..1e6;
+/// A factor of 1e30 stands for a pair that does not rotate.
+const FACTORS: Range<f32> = 1e-6..1e31;
 
 impl<'a> Builder<'a> {
     pub(super) fn new(
@@ -214,12 +215,24 @@ impl<'a> Builder<'a> {
             _ => Mixer::Attention(self.attention(index)?),
         };
         let (feed_forward, parallel) = self.feed_forward(index)?;
-        Ok(Layer { mixer, feed_forward, parallel })
+        Ok(Layer {
+            mixer,
+            feed_forward,
+            parallel,
+            per_layer: self.per_layer_input(index)?,
+            output_scale: self.output_scale(index)?,
+            low_rank: self.low_rank(index)?,
+            streams: self.stream_mixing(index)?,
+        })
     }
 
     fn attention(&self, index: usize) -> Result<Attention, ModelError> {
-        let &Config { embedding, key_length, value_length, .. } = self.config;
+        let embedding = self.config.embedding;
+        let (key_length, value_length) = self.config.head_lengths(index);
         let (heads, kv_heads) = (self.config.heads[index], self.config.kv_heads[index]);
+        let kv_layer = self.config.kv_layers[index];
+        // Files may have tensors of keys and values that no layer computes.
+        let kv_name = |part: &str| format!("blk.{}.{part}", kv_layer.unwrap_or(index));
         let name = |part: &str| format!("blk.{index}.{part}");
         let outputs = [heads * key_length, kv_heads * key_length, kv_heads * value_length];
         let biased = self.traits.biases;
@@ -232,8 +245,18 @@ impl<'a> Builder<'a> {
         } else if self.has(&name("attn_qkv.weight")) {
             self.fused(&name("attn_qkv"), outputs, embedding)?
         } else {
-            [linear("attn_q", outputs[0])?, linear("attn_k", outputs[1])?, linear("attn_v", outputs[2])?]
+            let kv_linear = |part: &str, outputs: usize| self.linear(&kv_name(part), outputs, embedding, biased);
+            let key = kv_linear("attn_k", outputs[1])?;
+            let value = if self.has(&kv_name("attn_v.weight")) || !self.traits.value_norm {
+                kv_linear("attn_v", outputs[2])?
+            } else if outputs[1] == outputs[2] {
+                key.clone()
+            } else {
+                return Err(FileError::MissingTensor(kv_name("attn_v.weight")).into());
+            };
+            [linear("attn_q", outputs[0])?, key, value]
         };
+        let value_norm = Norm { kind: self.traits.norm, weight: None, bias: None, epsilon: self.config.epsilon };
         let sinks = if self.traits.sinks { Some(self.vector(&name("attn_sinks.weight"), heads)?) } else { None };
         let (window, chunk) = (self.config.windows[index], self.config.chunks[index]);
         let rope = match (self.config.rotated[index], window.or(chunk)) {
@@ -250,9 +273,11 @@ impl<'a> Builder<'a> {
             query,
             key,
             value,
+            kv_layer,
             output_gate,
             output: self.linear(&name("attn_output"), embedding, heads * value_length, false)?,
             head_norms: self.head_norms(index)?,
+            value_norm: self.traits.value_norm.then_some(value_norm),
             post_norm: self.post_norm(&name("post_attention_norm"))?,
             heads,
             kv_heads,
@@ -270,7 +295,9 @@ impl<'a> Builder<'a> {
 
     /// The norms of queries and keys.
     fn head_norms(&self, index: usize) -> Result<Option<HeadNorms>, ModelError> {
-        let &Config { key_length, epsilon, .. } = self.config;
+        let epsilon = self.config.epsilon;
+        let (key_length, _) = self.config.head_lengths(index);
+        let kv_layer = self.config.kv_layers[index].unwrap_or(index);
         let (heads, kv_heads) = (self.config.heads[index], self.config.kv_heads[index]);
         let name = |part: &str| format!("blk.{index}.{part}");
         let span = match self.traits.head_norms {
@@ -292,18 +319,19 @@ impl<'a> Builder<'a> {
                 return Ok(Some(HeadNorms { query, key, span: NormSpan::Head, after_rope: true }));
             }
         };
-        let norm = |part: &str, heads: usize| match span {
-            NormSpan::Head => self.norm(&name(part), key_length),
-            NormSpan::Row => self.norm(&name(part), heads * key_length),
+        let norm = |name: &str, heads: usize| match span {
+            NormSpan::Head => self.norm(name, key_length),
+            NormSpan::Row => self.norm(name, heads * key_length),
             NormSpan::EachHead => {
-                let tensor = format!("{}.weight", name(part));
+                let tensor = format!("{name}.weight");
                 self.vectors(&tensor, key_length, heads)?;
                 let weight = Vector { tensor, values: 0..heads * key_length };
                 Ok(Norm { kind: self.traits.norm, weight: Some(weight), bias: None, epsilon })
             }
         };
         let after_rope = self.traits.head_norms == HeadNormTraits::AfterRope;
-        let (query, key) = (norm("attn_q_norm", heads)?, norm("attn_k_norm", kv_heads)?);
+        let (query, key) =
+            (norm(&name("attn_q_norm"), heads)?, norm(&format!("blk.{kv_layer}.attn_k_norm"), kv_heads)?);
         Ok(Some(HeadNorms { query, key, span, after_rope }))
     }
 

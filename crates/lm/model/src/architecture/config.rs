@@ -5,8 +5,10 @@ use roci_gguf::{Metadata, Value};
 use super::blocks::{NormKind, Temperature};
 use super::error::ModelError;
 use super::experts::{Experts, expert_layers};
-use super::keys::{Keys, LayerCount, MAX_CONTEXT, MAX_HEADS, MAX_KERNEL, MAX_LAYERS, MAX_LENGTH, MAX_TOKENS};
-use super::layers::{LayerKinds, temperature};
+use super::keys::{
+    Keys, LayerCount, MAX_CONTEXT, MAX_HEADS, MAX_KERNEL, MAX_LAYERS, MAX_LENGTH, MAX_STREAMS, MAX_TOKENS,
+};
+use super::layers::{LayerKinds, kv_layers, sparsity, temperature};
 use super::pooling::Pooling;
 use super::rope::RopeConfig;
 use super::table;
@@ -35,6 +37,16 @@ pub struct Config {
     pub key_length: usize,
     /// Length of a value head.
     pub value_length: usize,
+    /// Lengths of key and value heads in layers with a window, if they differ.
+    pub window_lengths: Option<(usize, usize)>,
+    /// For each layer, the earlier one whose keys and values it reads instead of its own.
+    pub kv_layers: Vec<Option<usize>>,
+    /// Length of the input of a layer, in models with per-layer embeddings.
+    pub per_layer_length: Option<usize>,
+    /// Residual streams, if there are several.
+    pub streams: Option<StreamConfig>,
+    /// Sparsity of the activations of each layer.
+    pub sparsity: Vec<Option<f32>>,
     /// Length of the activated feed-forward vector, per layer.
     pub feed_forward: Vec<usize>,
     /// Mixture of experts, if the model has one.
@@ -71,6 +83,16 @@ pub struct Config {
     pub rope: RopeConfig,
     /// Pooling type of embeddings.
     pub pooling: Pooling,
+}
+
+/// Residual streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamConfig {
+    /// Number of streams.
+    pub count: usize,
+    /// The stream that blocks read and write.
+    pub active: usize,
 }
 
 /// Sizes of gated delta nets.
@@ -132,6 +154,7 @@ impl Config {
             return Err(ModelError::config(keys.key("attention.value_length"), reason));
         }
 
+        let window_lengths = window_lengths(&keys, traits)?;
         let experts = Experts::read(&keys, traits)?;
         let feed_forward = match keys.each("feed_forward_length", count, MAX_LENGTH)? {
             Some(feed_forward) => feed_forward,
@@ -146,11 +169,17 @@ impl Config {
         let epsilon = keys.positive(epsilon)?.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key(epsilon)))?;
         let head = match traits.scaled_by_embedding {
             Some(size) if size == layers => embedding as f32 / heads[0] as f32,
+            _ if traits.unscaled_scores => 1.0,
             _ => key_length as f32,
         };
         let declared = keys.scale("attention.scale")?;
         let context = keys.count("context_length", MAX_CONTEXT)?.unwrap_or(2048) as u32;
-        let rope = RopeConfig::read(&keys, traits, key_length, context)?;
+        let rope = RopeConfig::read(
+            &keys,
+            traits,
+            [key_length, window_lengths.map_or(key_length, |lengths| lengths.0)],
+            context,
+        )?;
         let kinds = LayerKinds::read(&keys, traits, layers)?;
         let parallel = match traits.parallel {
             Parallel::Never | Parallel::WithoutNorm => false,
@@ -168,6 +197,7 @@ impl Config {
             attention_cap: cap(keys.float("attn_logit_softcapping")?, traits.soft_caps.0),
             logit_cap: cap(keys.float("final_logit_softcapping")?, traits.soft_caps.1),
             temperatures: temperature(&keys, traits, &rope, &kinds.rotated)?,
+            kv_layers: kv_layers(&keys, traits, &kinds.windows, &kv_heads)?,
             windows: kinds.windows,
             chunks: kinds.chunks,
             rotated: kinds.rotated,
@@ -182,6 +212,10 @@ impl Config {
             kv_heads,
             key_length,
             value_length,
+            window_lengths,
+            per_layer_length: per_layer_length(&keys, traits)?,
+            streams: StreamConfig::read(&keys, traits)?,
+            sparsity: sparsity(&keys, traits, count)?,
             feed_forward,
             experts,
             delta_net: DeltaNetConfig::read(&keys, traits, count)?,
@@ -194,6 +228,27 @@ impl Config {
     /// Number of layers.
     pub fn layers(&self) -> usize {
         self.heads.len()
+    }
+
+    /// Lengths of the key and value heads of a layer.
+    pub fn head_lengths(&self, layer: usize) -> (usize, usize) {
+        let whole = (self.key_length, self.value_length);
+        self.window_lengths.filter(|_| self.windows[layer].is_some()).unwrap_or(whole)
+    }
+}
+
+impl StreamConfig {
+    fn read(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<Self>, ModelError> {
+        if !traits.streams {
+            return Ok(None);
+        }
+        let count = keys.count("altup.num_inputs", MAX_STREAMS)?.unwrap_or(4);
+        let active = keys.integer("altup.active_idx")?.unwrap_or(0);
+        if active < 0 || active >= count as i64 {
+            let reason = format!("{active} is out of range: 0 to {}", count - 1);
+            return Err(ModelError::config(keys.key("altup.active_idx"), reason));
+        }
+        Ok(Some(Self { count, active: active as usize }))
     }
 }
 
@@ -273,6 +328,24 @@ fn logit_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, embedding: usize) -
 /// The soft cap from the file, or else the default of the architecture; 0 means none.
 fn cap(declared: Option<f32>, usual: Option<f32>) -> Option<f32> {
     declared.or(usual).filter(|cap| *cap > 0.0)
+}
+
+/// Lengths of the heads of layers with a window.
+fn window_lengths(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<(usize, usize)>, ModelError> {
+    if !traits.window_heads {
+        return Ok(None);
+    }
+    let key = keys.needed("attention.key_length_swa", MAX_LENGTH)?;
+    Ok(Some((key, keys.needed("attention.value_length_swa", MAX_LENGTH)?)))
+}
+
+/// Length of the input of a layer; 0 in the file means none.
+fn per_layer_length(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<usize>, ModelError> {
+    let name = "embedding_length_per_layer_input";
+    if !traits.per_layer_embedding || keys.integer(name)?.unwrap_or(0) == 0 {
+        return Ok(None);
+    }
+    keys.count(name, MAX_LENGTH)
 }
 
 /// Vocabulary size: the length of the token list, or the declared size if there is no list.

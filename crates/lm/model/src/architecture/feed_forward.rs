@@ -20,12 +20,20 @@ impl Builder<'_> {
             Some(experts) => self.experts(index, experts)?,
             None => FeedForwardKind::Dense(self.dense(index)?),
         };
+        let beside_dense = experts.is_some() && self.traits.shared_expert == SharedExpertTraits::Dense;
+        let own = |part: &str| format!("blk.{index}.{part}");
         let block = FeedForward {
-            norm,
+            norm: if beside_dense { Some(self.residual_norm(&own("pre_ffw_norm_2"))?) } else { norm },
+            experts_norm: if beside_dense {
+                Some(self.norm(&own("post_ffw_norm_2"), self.config.embedding)?)
+            } else {
+                None
+            },
+            sparsity: self.config.sparsity[index],
             shared: experts.map(|experts| self.shared_expert(index, experts)).transpose()?.flatten(),
             kind,
             activation: self.traits.activation,
-            post_norm: self.post_norm(&format!("blk.{index}.post_ffw_norm"))?,
+            post_norm: self.post_norm(&own("post_ffw_norm"))?,
         };
         Ok((block, parallel))
     }
@@ -69,6 +77,14 @@ impl Builder<'_> {
             SharedExpertTraits::Plain if !self.has(&name("ffn_up_shexp.weight")) => return Ok(None),
             SharedExpertTraits::Plain => false,
             SharedExpertTraits::Gated => true,
+            SharedExpertTraits::Dense => {
+                return Ok(Some(SharedExpert {
+                    network: self.dense(index)?,
+                    norm: Some(self.residual_norm(&name("ffn_norm"))?),
+                    post_norm: Some(self.norm(&name("post_ffw_norm_1"), self.config.embedding)?),
+                    gate: None,
+                }));
+            }
         };
         let embedding = self.config.embedding;
         let usual = if gated { self.config.feed_forward[index] } else { experts.feed_forward };
@@ -80,7 +96,7 @@ impl Builder<'_> {
             down: linear("ffn_down_shexp", embedding, inside)?,
         };
         let gate = if gated { Some(linear("ffn_gate_inp_shexp", 1, embedding)?) } else { None };
-        Ok(Some(SharedExpert { network, gate }))
+        Ok(Some(SharedExpert { network, norm: None, post_norm: None, gate }))
     }
 
     fn experts(&self, index: usize, experts: Experts) -> Result<FeedForwardKind, ModelError> {
@@ -88,7 +104,10 @@ impl Builder<'_> {
         let embedding = self.config.embedding;
         let name = |part: &str| format!("blk.{index}.{part}");
         let bias = name("exp_probs_b.bias");
+        let own_norm = self.traits.shared_expert == SharedExpertTraits::Dense;
         let routing = Routing {
+            norm: if own_norm { Some(self.router_norm(&name("ffn_gate_inp.scale"))?) } else { None },
+            input_scale: if own_norm { 1.0 / (embedding as f32).sqrt() } else { 1.0 },
             experts_per_token,
             scores,
             bias: if self.has(&bias) { Some(self.vector(&bias, count)?) } else { None },
@@ -113,9 +132,16 @@ impl Builder<'_> {
         Ok(FeedForwardKind::Experts { router, experts: experts.collect(), routing })
     }
 
+    /// The norm of the residual stream for the router, by the name of its weights.
+    fn router_norm(&self, weight: &str) -> Result<Norm, ModelError> {
+        let epsilon = self.config.epsilon / self.config.residual_scale.powi(2);
+        let weight = Some(self.vector(weight, self.config.embedding)?);
+        Ok(Norm { kind: self.traits.norm, weight, bias: None, epsilon })
+    }
+
     /// The linear layers of all experts, whose matrices a three-dimensional tensor stacks. Each of
     /// these may consist of several.
-    fn stacked<const N: usize>(
+    pub(super) fn stacked<const N: usize>(
         &self,
         name: &str,
         outputs: [usize; N],

@@ -15,6 +15,7 @@ pub(super) const MAX_LENGTH: u64 = 1 << 22;
 pub(super) const MAX_TOKENS: u64 = 1 << 26;
 pub(super) const MAX_CONTEXT: u64 = 1 << 31;
 pub(super) const MAX_KERNEL: u64 = 1 << 6;
+pub(super) const MAX_STREAMS: u64 = 1 << 6;
 
 /// Typed access to the metadata keys of one architecture.
 pub(super) struct Keys<'a> {

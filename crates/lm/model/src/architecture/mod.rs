@@ -17,18 +17,20 @@ mod experts;
 mod feed_forward;
 mod keys;
 mod layers;
+mod per_layer;
 mod pooling;
 mod rope;
 mod scale;
+mod streams;
 mod table;
 mod traits;
 mod unused;
 
 use roci_gguf::Gguf;
 
-use blocks::{Layer, Linear, Matrix, Mixer, Norm, Vector};
+use blocks::{Layer, Linear, Matrix, Mixer, Norm, PerLayerEmbedding, Streams, Vector};
 use build::Builder;
-pub use config::{Config, DeltaNetConfig};
+pub use config::{Config, DeltaNetConfig, StreamConfig};
 pub use error::ModelError;
 pub use experts::Experts;
 pub use pooling::Pooling;
@@ -48,6 +50,10 @@ pub struct Model {
     /// Factor of the embeddings. A scale of the blocks' outputs is part of it: `h + s * f(norm(h))`
     /// is computed as `h/s + f(norm(h/s))`, with the epsilons of these norms divided by `s²`.
     pub embedding_scale: f32,
+    /// Embeddings for each layer.
+    pub per_layer: Option<PerLayerEmbedding>,
+    /// Residual streams, if there are several.
+    pub streams: Option<Streams>,
     /// Layers, in order.
     pub layers: Vec<Layer>,
     /// Final norm.
@@ -75,6 +81,8 @@ impl Model {
             context,
             embedding: builder.matrix("token_embd.weight", config.vocabulary, config.embedding)?,
             embedding_scale: config.embedding_scale / config.residual_scale,
+            per_layer: builder.per_layer_embedding()?,
+            streams: builder.streams()?,
             layers: layers.collect::<Result<_, _>>()?,
             norm: builder.residual_norm("output_norm")?,
             output: builder.output()?,
@@ -91,11 +99,17 @@ impl Model {
         let mut names: Vec<&str> = vec![&self.embedding.tensor];
         let mut linears: Vec<&Linear> = vec![&self.output];
         let mut vectors: Vec<&Vector> = self.norm.vectors().collect();
-        for Layer { mixer, feed_forward, .. } in &self.layers {
-            linears.extend(mixer.linears());
-            linears.extend(feed_forward.linears());
-            vectors.extend(feed_forward.vectors());
-            match mixer {
+        if let Some(per_layer) = &self.per_layer {
+            names.push(&per_layer.embedding.tensor);
+            linears.push(&per_layer.projection);
+            vectors.extend(per_layer.norm.vectors());
+        }
+        linears.extend(self.streams.iter().flat_map(|streams| streams.starts.iter().chain(&streams.ends)));
+        for layer in &self.layers {
+            linears.extend(layer.linears());
+            vectors.extend(layer.feed_forward.vectors());
+            vectors.extend(layer.extra_vectors());
+            match &layer.mixer {
                 Mixer::Attention(block) => {
                     vectors.extend(block.norms().flat_map(Norm::vectors));
                     vectors.extend(&block.sinks);
@@ -117,7 +131,10 @@ impl Model {
 
     /// Floats in the KV cache per token, over all layers.
     pub fn cached_values(&self) -> impl Iterator<Item = usize> + '_ {
-        let values = |block: &blocks::Attention| block.kv_heads * (block.key_length + block.value_length);
+        let values = |block: &blocks::Attention| match block.kv_layer {
+            Some(_) => 0,
+            None => block.kv_heads * (block.key_length + block.value_length),
+        };
         self.layers.iter().map(move |layer| layer.attention().map_or(0, values))
     }
 

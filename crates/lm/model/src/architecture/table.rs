@@ -18,6 +18,11 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     pre_norms: true,
     post_norms: false,
     head_norms: HeadNormTraits::None,
+    value_norm: false,
+    window_heads: false,
+    shared_kv: false,
+    per_layer_embedding: false,
+    streams: false,
     biases: false,
     sinks: false,
     parallel: Parallel::Never,
@@ -32,11 +37,13 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     feed_forward_norm: "ffn_norm",
     rope_sections: RopeSections::None,
     activation: Activation::Silu,
+    sparse: false,
     usual_scales: UsualScales::None,
     logit_scale: LogitScale::None,
     temperature: TemperatureTraits::None,
     windows: Windows::AsDeclared,
     soft_caps: (None, None),
+    unscaled_scores: false,
     scaled_by_embedding: None,
 };
 
@@ -57,6 +64,21 @@ const QWEN3VL: ArchitectureTraits = ArchitectureTraits {
     head_norms: HeadNormTraits::Head,
     rope_sections: RopeSections::Interleaved,
     ..QWEN
+};
+
+const GEMMA4: ArchitectureTraits = ArchitectureTraits {
+    name: "gemma4",
+    post_norms: true,
+    head_norms: HeadNormTraits::Head,
+    value_norm: true,
+    window_heads: true,
+    shared_kv: true,
+    per_layer_embedding: true,
+    shared_expert: SharedExpertTraits::Dense,
+    windows: Windows::Alternating { period: 6, window: None, rope: WindowRope::Unscaled(Some(10_000.0)) },
+    soft_caps: (None, Some(30.0)),
+    unscaled_scores: true,
+    ..GEMMA
 };
 
 const QWEN35: ArchitectureTraits = ArchitectureTraits {
@@ -243,6 +265,16 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         scaled_by_embedding: Some(62),
         ..GEMMA
     },
+    ArchitectureTraits {
+        name: "gemma3n",
+        window_heads: false,
+        streams: true,
+        sparse: true,
+        shared_expert: SharedExpertTraits::None,
+        windows: Windows::Alternating { period: 5, window: None, rope: WindowRope::Unscaled(Some(10_000.0)) },
+        ..GEMMA4
+    },
+    GEMMA4,
     // llama.cpp ignores the window in these files, because they have no per-layer pattern.
     ArchitectureTraits { name: "phi3", ..QWEN },
     ArchitectureTraits { name: "phimoe", experts: true, ..QWEN },

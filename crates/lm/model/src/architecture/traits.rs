@@ -16,6 +16,17 @@ pub(super) struct ArchitectureTraits {
     /// Blocks normalize their output.
     pub(super) post_norms: bool,
     pub(super) head_norms: HeadNormTraits,
+    /// Values are normalized too, each head and without weights. Layers without a value projection
+    /// take the result of the key projection.
+    pub(super) value_norm: bool,
+    /// Layers with a window have heads of other lengths than those with full attention.
+    pub(super) window_heads: bool,
+    /// The last layers may read keys and values of earlier ones.
+    pub(super) shared_kv: bool,
+    /// Layers may have embeddings of their own.
+    pub(super) per_layer_embedding: bool,
+    /// There are several residual streams, and branches beside attention.
+    pub(super) streams: bool,
     /// Query, key and value projections have biases.
     pub(super) biases: bool,
     /// Attention has sinks.
@@ -39,6 +50,8 @@ pub(super) struct ArchitectureTraits {
     pub(super) feed_forward_norm: &'static str,
     pub(super) rope_sections: RopeSections,
     pub(super) activation: Activation,
+    /// Some layers have sparse activations.
+    pub(super) sparse: bool,
     /// Scales that a file need not have.
     pub(super) usual_scales: UsualScales,
     pub(super) logit_scale: LogitScale,
@@ -46,6 +59,8 @@ pub(super) struct ArchitectureTraits {
     pub(super) windows: Windows,
     /// Default soft caps of attention scores and of logits.
     pub(super) soft_caps: (Option<f32>, Option<f32>),
+    /// Attention scores are not scaled, unless the file says.
+    pub(super) unscaled_scores: bool,
     /// Number of layers of the model size whose scores are scaled by embedding length / heads
     /// instead of the head length.
     pub(super) scaled_by_embedding: Option<usize>,
@@ -98,6 +113,9 @@ pub(super) enum SharedExpertTraits {
     Gated,
     /// Without a gate, if the file has one.
     Plain,
+    /// The dense network that other layers have alone. Both networks have norms of their inputs and
+    /// outputs, and so has the router of its input.
+    Dense,
 }
 
 /// Sections of RoPE for several positions of a token.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use roci_gguf::{Gguf, Metadata, Value};
 
+use super::blocks::Layer;
 use super::error::ModelError;
 use super::{Model, matrix_scales};
 
@@ -68,6 +69,7 @@ pub(super) fn check_tensors(file: &Gguf, model: &Model) -> Result<(), ModelError
         let layer = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
         let layer = layer.and_then(|(number, _)| number.parse::<usize>().ok());
         let ignored = name.starts_with("rope_f")
+            || layer.is_some_and(|layer| is_shared(model, layer, name))
             || layer.is_some_and(|layer| layer >= model.layers.len())
             || ENCODERS.iter().any(|prefix| name.starts_with(prefix));
         if ignored || used.contains(name) || is_scale(file, name, &used)? {
@@ -76,6 +78,13 @@ pub(super) fn check_tensors(file: &Gguf, model: &Model) -> Result<(), ModelError
         return Err(ModelError::Unused { tensor: name.to_owned(), architecture: model.config.architecture.to_owned() });
     }
     Ok(())
+}
+
+/// Whether a tensor computes keys or values of a layer that reads those of an earlier one.
+fn is_shared(model: &Model, layer: usize, name: &str) -> bool {
+    let attention = model.layers.get(layer).and_then(Layer::attention);
+    let is_shared = attention.is_some_and(|block| block.kv_layer.is_some());
+    is_shared && ["attn_k.weight", "attn_k_norm.weight", "attn_v.weight"].iter().any(|end| name.ends_with(end))
 }
 
 /// Whether a tensor scales a matrix that the model uses, or its inputs. Scales of inputs serve

@@ -3,23 +3,28 @@
 use std::sync::Arc;
 
 use super::ops::{dot, rotate, sigmoid, soft_cap, softmax};
-use super::{Reference, TokenKv};
+use super::{KeyValue, Reference, TokenKv};
 use crate::architecture::blocks::{Attention, HeadNorms, Norm, NormSpan};
 
 impl Reference {
-    /// The output of an attention block, and the token's keys and values.
+    /// The output of an attention block, and the token's keys and values; they are empty if the
+    /// block reads those of an earlier layer, which `earlier` has.
     pub(super) fn attention(
         &self,
         block: &Attention,
         state: &[f32],
         past: &[Arc<TokenKv>],
-        layer: usize,
-    ) -> (Vec<f32>, (Vec<f32>, Vec<f32>)) {
+        earlier: &[KeyValue],
+    ) -> (Vec<f32>, KeyValue) {
         let position = past.len();
+        let layer = block.kv_layer.unwrap_or(earlier.len());
         let input = self.weights.optional_norm(block.norm.as_ref(), state);
         let mut query = self.weights.apply(&block.query, &input);
-        let mut key = self.weights.apply(&block.key, &input);
-        let value = self.weights.apply(&block.value, &input);
+        let own = |linear| if block.kv_layer.is_none() { self.weights.apply(linear, &input) } else { Vec::new() };
+        let (mut key, mut value) = (own(&block.key), own(&block.value));
+        if let Some(norm) = &block.value_norm {
+            value = value.chunks(block.value_length).flat_map(|head| self.weights.norm(norm, head)).collect();
+        }
         let head_norms = |query: &mut Vec<f32>, key: &mut Vec<f32>, after_rope: bool| {
             if let Some(norms) = block.head_norms.as_ref().filter(|norms| norms.after_rope == after_rope) {
                 *query = self.head_norm(norms, &norms.query, query, block.key_length);
@@ -31,17 +36,18 @@ impl Reference {
         key.chunks_mut(block.key_length).for_each(|head| rotate(&block.rope, head, position));
         head_norms(&mut query, &mut key, true);
         let own = (key, value);
+        let current = if block.kv_layer.is_some() { &earlier[layer] } else { &own };
 
         let window = block.window.map_or(0, |window| (position + 1).saturating_sub(window as usize));
         let chunk = block.chunk.map_or(0, |chunk| position / chunk as usize * chunk as usize);
-        let attended = || past[window.max(chunk)..].iter().map(|token| &token.layers[layer]).chain([&own]);
+        let attended = || past[window.max(chunk)..].iter().map(|token| &token.layers[layer]).chain([current]);
         let scale = block.scale * block.temperature.map_or(1.0, |temperature| temperature.factor(position));
         let group = block.heads / block.kv_heads;
         let mut heads = Vec::with_capacity(block.heads * block.value_length);
         for (head, query) in query.chunks(block.key_length).enumerate() {
             let keys = head / group * block.key_length..(head / group + 1) * block.key_length;
             let values = head / group * block.value_length..(head / group + 1) * block.value_length;
-            let score = |(key, _): &(Vec<f32>, Vec<f32>)| dot(query, &key[keys.clone()]) * scale;
+            let score = |(key, _): &KeyValue| dot(query, &key[keys.clone()]) * scale;
             let mut scores: Vec<f32> = attended().map(score).collect();
             soft_cap(&mut scores, block.soft_cap);
             // The values of a sink are zero, so that only its part of the softmax counts.

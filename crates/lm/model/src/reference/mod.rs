@@ -8,13 +8,15 @@ mod attention;
 mod delta_net;
 mod feed_forward;
 mod ops;
+mod per_layer;
+mod streams;
 mod weights;
 
 use std::sync::Arc;
 
 use roci_gguf::Gguf;
 
-use crate::architecture::blocks::Mixer;
+use crate::architecture::blocks::{Layer, Mixer};
 use crate::architecture::{Model, ModelError};
 pub use delta_net::RecurrentState;
 use ops::soft_cap;
@@ -35,13 +37,17 @@ pub struct SequenceState {
     recurrent: Option<RecurrentState>,
 }
 
-/// Keys and values of one token, for each layer; empty for recurrent layers.
+/// Keys and values of a token in one layer.
+type KeyValue = (Vec<f32>, Vec<f32>);
+
+/// Keys and values of one token, for each layer; empty for recurrent layers, and for those that
+/// read the keys and values of an earlier layer.
 ///
 /// They depend only on the tokens up to this one, so that sequences with a common prefix can share
 /// them.
 #[derive(Debug)]
 pub struct TokenKv {
-    layers: Vec<(Vec<f32>, Vec<f32>)>,
+    layers: Vec<KeyValue>,
 }
 
 impl SequenceState {
@@ -121,27 +127,74 @@ impl Reference {
         }
         let mut layers = Vec::with_capacity(self.model.layers.len());
         let row = self.weights.row(&self.model.embedding, token as usize);
-        let mut state: Vec<f32> = row.iter().map(|value| value * self.model.embedding_scale).collect();
+        let state: Vec<f32> = row.iter().map(|value| value * self.model.embedding_scale).collect();
+        let inputs = self.per_layer_inputs(token, &state);
+        let mut streams = self.start_streams(state);
+        let active = self.model.streams.as_ref().map_or(0, |streams| streams.active);
         let recurrent = sequence.recurrent.get_or_insert_with(|| RecurrentState::new(&self.model));
         for (index, layer) in self.model.layers.iter().enumerate() {
+            if let Some(mixing) = &layer.streams {
+                streams = self.predict(mixing, &streams, active);
+            }
+            let mut state = streams[active].clone();
             let (mixed, kv) = match &layer.mixer {
-                Mixer::Attention(block) => self.attention(block, &state, &sequence.tokens, index),
+                Mixer::Attention(block) => self.attention(block, &state, &sequence.tokens, &layers),
                 Mixer::DeltaNet(block) => {
                     (self.delta_net(block, &state, &mut recurrent.layers[index]), Default::default())
                 }
             };
             layers.push(kv);
+            let branch = layer.low_rank.as_ref().map(|block| {
+                let norm = layer.attention().and_then(|block| block.norm.as_ref());
+                self.low_rank(block, &self.weights.optional_norm(norm, &state))
+            });
             if !layer.parallel {
                 add(&mut state, &mixed);
+            }
+            if let Some(branch) = branch {
+                add(&mut state, &branch);
+                state.iter_mut().for_each(|value| *value *= std::f32::consts::FRAC_1_SQRT_2);
             }
             let fed = self.feed_forward(&layer.feed_forward, &state);
             add(&mut state, &fed);
             if layer.parallel {
                 add(&mut state, &mixed);
             }
+            match &layer.streams {
+                None => streams[active] = state,
+                Some(mixing) => self.correct(mixing, &mut streams, active, &state),
+            }
+            self.add_layer_input(layer, inputs.get(index), &mut streams, active);
         }
+        let state = self.end_streams(streams);
         sequence.tokens.push(Arc::new(TokenKv { layers }));
         Ok(self.weights.norm(&self.model.norm, &state))
+    }
+}
+
+impl Reference {
+    /// Adds what the layer computes from its input to the active stream, or to all but the first of
+    /// several, and scales the result.
+    fn add_layer_input(&self, layer: &Layer, input: Option<&Vec<f32>>, streams: &mut [Vec<f32>], active: usize) {
+        if let (Some(block), Some(input)) = (&layer.per_layer, input) {
+            match &layer.streams {
+                None => {
+                    let output = self.per_layer_output(block, &streams[active], input);
+                    add(&mut streams[active], &output);
+                }
+                Some(mixing) => {
+                    let scale = self.weights.vector(&mixing.correct_scale);
+                    let state: Vec<f32> =
+                        streams[active].iter().zip(scale).map(|(value, scale)| value * scale).collect();
+                    let output = self.per_layer_output(block, &state, input);
+                    streams[1..].iter_mut().for_each(|stream| add(stream, &output));
+                }
+            }
+        }
+        if let Some(scale) = &layer.output_scale {
+            let scale = self.weights.vector(scale)[0];
+            streams[active].iter_mut().for_each(|value| *value *= scale);
+        }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use roci_gguf::{Type, Value};
 
-use super::{Case, Mixture, Recipe, RopeRecipe};
+use super::{Case, Gemma, Mixture, Recipe, RopeRecipe};
 use crate::architecture::blocks::NormSpan;
 
 /// One model per architecture and variant.
 pub fn architectures() -> Vec<Case> {
-    [first(), like_llama(), scaled(), mixtures(), other_norms(), parallel(), gpt_oss()].concat()
+    [first(), like_llama(), scaled(), mixtures(), other_norms(), parallel(), gpt_oss(), gemma()].concat()
 }
 
 fn first() -> Vec<Case> {
@@ -328,4 +328,24 @@ fn gpt_oss() -> Vec<Case> {
     };
     let wide = Recipe { kind: Type::MXFP4, embedding: 256, head: 64, feed_forward: 256, layers: 2, ..recipe() };
     vec![Case::new("gpt-oss", recipe()), Case::new("gpt-oss-mxfp4", wide)]
+}
+
+fn gemma() -> Vec<Case> {
+    let recipe = |architecture, gemma: Gemma| Recipe {
+        layers: gemma.windows.len(),
+        post_norms: true,
+        head_norms: Some(NormSpan::Head),
+        window: Some(5),
+        base: 1_000_000.0,
+        gemma: Some(gemma),
+        ..of(architecture)
+    };
+    let gemma4 = |gemma| Recipe { head: 32, ..recipe("gemma4", gemma) };
+    let cap = || [("final_logit_softcapping", Value::from(3.0f32))];
+    vec![
+        with("gemma4", gemma4(Gemma::small()), &cap()),
+        Case::new("gemma4-dense", gemma4(Gemma::dense())),
+        with("gemma4-experts", Recipe { experts: Some((8, 3)), ..gemma4(Gemma::dense()) }, &cap()),
+        Case::new("gemma3n", recipe("gemma3n", Gemma::streams())),
+    ]
 }

@@ -6,6 +6,7 @@
 
 mod architectures;
 mod fill;
+mod gemma;
 mod hybrid;
 mod list;
 mod recipe;
@@ -16,6 +17,7 @@ use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
 use crate::architecture::blocks::NormSpan;
 use crate::sample::Random;
 pub use architectures::architectures;
+pub use gemma::{Gemma, StreamRecipe};
 pub use hybrid::{Hybrid, HybridLayers, Projections};
 pub use recipe::{Mixture, Recipe, RopeRecipe};
 
@@ -137,6 +139,22 @@ pub fn types() -> Vec<Case> {
     let scaled = |experts| Recipe { kind: Type::NVFP4, scaled: true, layers: 1, tied: false, experts, ..wide() };
     let scales = [Case::new("type-scales", scaled(None)), Case::new("type-scales-experts", scaled(Some((4, 2))))];
     Type::all().filter(|kind| !whole(kind)).flat_map(cases).chain(scales).collect()
+}
+
+/// The same as [`talking`] with per-layer embeddings, windows, and layers that share keys and values.
+pub fn talking_gemma() -> Case {
+    let gemma = Gemma::small();
+    let recipe = Recipe {
+        architecture: "gemma4",
+        layers: gemma.windows.len(),
+        head: 32,
+        post_norms: true,
+        head_norms: Some(NormSpan::Head),
+        window: Some(5),
+        gemma: Some(gemma),
+        ..talking().recipe
+    };
+    Case { metadata: vocabulary::metadata(), ..Case::new("talking-gemma", recipe) }
 }
 
 /// The same as [`talking`] with gated delta nets in half of the layers.

@@ -3,6 +3,7 @@
 use roci_gguf::{Error, TensorInfo, Type, Value};
 
 use super::fill::Fill;
+use super::gemma::Gemma;
 use super::hybrid::Hybrid;
 use super::list::List;
 use crate::architecture::blocks::NormSpan;
@@ -46,6 +47,7 @@ pub struct Recipe {
     pub experts: Option<(usize, usize)>,
     pub mixture: Mixture,
     pub hybrid: Option<Hybrid>,
+    pub gemma: Option<Gemma>,
     pub window: Option<u32>,
     pub caps: Option<(f32, f32)>,
     pub base: f32,
@@ -118,6 +120,7 @@ impl Default for Recipe {
             experts: None,
             mixture: Mixture::default(),
             hybrid: None,
+            gemma: None,
             window: None,
             caps: None,
             base: 10_000.0,
@@ -177,6 +180,10 @@ impl Recipe {
         if let Some(hybrid) = &self.hybrid {
             pairs.extend(hybrid.metadata(self.head).into_iter().map(|(key, value)| own(key, value)));
         }
+        if let Some(gemma) = &self.gemma {
+            let own = |(key, value): (&str, Value)| own(key, value);
+            pairs.extend(gemma.metadata(self.kv_heads, self.feed_forward).into_iter().map(own));
+        }
         match self.rope {
             RopeRecipe::Plain | RopeRecipe::Factors => {}
             RopeRecipe::Linear { factor: by } => pairs.extend([scaling("linear"), factor(by)]),
@@ -211,6 +218,9 @@ impl Recipe {
             }
             _ => {}
         }
+        if let Some(gemma) = &self.gemma {
+            gemma.global(self.embedding, self.head, self.vocabulary, &mut list)?;
+        }
         for layer in 0..self.layers {
             self.layer(layer, &mut list)?;
         }
@@ -225,7 +235,10 @@ impl Recipe {
     fn layer(&self, layer: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}");
         let embedding = self.embedding;
-        let (asking, answering) = (self.heads * self.head, self.kv_heads * self.head);
+        let usual = (self.head, self.kv_heads);
+        let (head, kv_heads) = self.gemma.as_ref().map_or(usual, |gemma| gemma.heads(layer, usual.0, usual.1));
+        let has = |part: &str| self.gemma.as_ref().is_none_or(|gemma| gemma.has(layer, part));
+        let (asking, answering) = (self.heads * head, kv_heads * head);
         if self.pre_norms {
             self.norm(&name("attn_norm"), embedding, list)?;
         }
@@ -241,15 +254,20 @@ impl Recipe {
             list.linear(&name("attn_qkv"), embedding, asking + 2 * answering, self.bias)?;
         } else {
             let gated = if self.hybrid.is_some() { 2 } else { 1 };
-            for (part, outputs) in [("attn_q", gated * asking), ("attn_k", answering), ("attn_v", answering)] {
+            let parts = [("attn_q", gated * asking), ("attn_k", answering), ("attn_v", answering)];
+            for (part, outputs) in parts.into_iter().filter(|(part, _)| has(part)) {
                 list.linear(&name(part), embedding, outputs, self.bias)?;
             }
         }
         list.linear(&name("attn_output"), asking, embedding, self.output_bias)?;
-        for (part, heads) in [("attn_q_norm.weight", self.heads), ("attn_k_norm.weight", self.kv_heads)] {
+        let norms = [("attn_q_norm.weight", self.heads), ("attn_k_norm.weight", kv_heads)];
+        for (part, heads) in norms.into_iter().filter(|(part, _)| has(part)) {
             match self.head_norms {
                 None => {}
-                Some(NormSpan::Head) => list.plain(&name(part), self.head, Fill::Norm)?,
+                Some(NormSpan::Head) => {
+                    let fill = if self.gemma.is_some() { Fill::SmallNorm } else { Fill::Norm };
+                    list.plain(&name(part), head, fill)?;
+                }
                 Some(NormSpan::EachHead) => list.add(&name(part), &[self.head, heads], Type::F32, Fill::Norm)?,
                 Some(NormSpan::Row) => list.plain(&name(part), heads * self.head, Fill::Norm)?,
             }
@@ -257,12 +275,17 @@ impl Recipe {
         if self.sinks {
             list.plain(&name("attn_sinks.weight"), self.heads, Fill::Bias)?;
         }
+        if let Some(gemma) = &self.gemma {
+            gemma.layer(layer, embedding, list)?;
+        }
         self.feed_forward(layer, list)
     }
 
     fn feed_forward(&self, layer: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}");
-        let &Self { embedding, feed_forward, .. } = self;
+        let embedding = self.embedding;
+        let length = self.gemma.as_ref().map(|gemma| gemma.feed_forward(layer, self.feed_forward));
+        let feed_forward = length.unwrap_or(self.feed_forward);
         let own_norm = if self.hybrid.is_some() { Some("post_attention_norm") } else { self.feed_forward_norm };
         if let Some(norm) = own_norm.filter(|_| self.pre_norms) {
             self.norm(&name(norm), embedding, list)?;
@@ -273,7 +296,10 @@ impl Recipe {
         }
         let Mixture { dense, step, .. } = self.mixture;
         if let Some((count, _)) = self.experts.filter(|_| layer >= dense && (layer + 1).is_multiple_of(step)) {
-            return self.mixture(layer, count, list);
+            if self.gemma.is_none() {
+                return self.mixture(layer, count, list);
+            }
+            Gemma::mixture(layer, embedding, feed_forward, count, list)?;
         }
         if !self.gated {
             list.linear(&name("ffn_up"), embedding, feed_forward, self.feed_forward_bias)?;

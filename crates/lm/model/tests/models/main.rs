@@ -2,6 +2,7 @@
 
 mod blocks;
 mod descriptions;
+mod gemma;
 mod reference;
 mod rejection;
 
@@ -52,7 +53,11 @@ pub(crate) fn changed(name: &str, key: &str, value: Option<Value>, tensor: &str,
     let infos: Vec<TensorInfo> = infos.collect();
     let mut writer = Writer::start(Vec::new(), &metadata, &infos).expect("the write succeeds");
     for info in &infos {
-        writer.write(info.name(), &vec![0; info.byte_len() as usize]).expect("the write succeeds");
+        // RoPE factors must not be 0.
+        let kept =
+            file.tensor(info.name()).filter(|old| info.name() != tensor && old.info().name() == "rope_freqs.weight");
+        let bytes = kept.map_or_else(|| vec![0; info.byte_len() as usize], |old| old.bytes().to_vec());
+        writer.write(info.name(), &bytes).expect("the write succeeds");
     }
     Gguf::from_bytes(writer.finish().expect("the file is complete")).expect("the file is valid")
 }

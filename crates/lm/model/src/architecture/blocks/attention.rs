@@ -81,16 +81,21 @@ pub struct Attention {
     pub norm: Option<Norm>,
     /// Query projection: `heads * key_length` values.
     pub query: Linear,
-    /// Key projection: `kv_heads * key_length` values.
+    /// Key projection: `kv_heads * key_length` values. In a layer with shared keys and values, that
+    /// of the layer that computes them; `head_norms` and `value_norm` are then also of that layer.
     pub key: Linear,
-    /// Value projection: `kv_heads * value_length` values.
+    /// Value projection: `kv_heads * value_length` values. It may be the key projection.
     pub value: Linear,
+    /// The earlier layer whose keys and values this one reads instead of computing its own.
+    pub kv_layer: Option<usize>,
     /// Gate of the heads' outputs: their factors are its sigmoid.
     pub output_gate: Option<Linear>,
     /// Output projection, from `heads * value_length` values to the embedding length.
     pub output: Linear,
     /// Norms of queries and keys.
     pub head_norms: Option<HeadNorms>,
+    /// Norm of each head of values.
+    pub value_norm: Option<Norm>,
     /// Norm of the output, before it is added to the residual stream.
     pub post_norm: Option<Norm>,
     /// Query heads.
@@ -121,12 +126,18 @@ pub struct Attention {
 impl Attention {
     /// All projections.
     pub fn linears(&self) -> impl Iterator<Item = &Linear> {
-        [&self.query, &self.key, &self.value].into_iter().chain(&self.output_gate).chain([&self.output])
+        self.inputs().chain([&self.output])
+    }
+
+    /// The projections of the input, without those of shared keys and values.
+    pub fn inputs(&self) -> impl Iterator<Item = &Linear> {
+        let own = self.kv_layer.is_none().then_some([&self.key, &self.value]);
+        std::iter::once(&self.query).chain(own.into_iter().flatten()).chain(&self.output_gate)
     }
 
     /// All norms.
     pub fn norms(&self) -> impl Iterator<Item = &Norm> {
         let heads = self.head_norms.iter().flat_map(|norms| [&norms.query, &norms.key]);
-        self.norm.iter().chain(heads).chain(&self.post_norm)
+        self.norm.iter().chain(heads).chain(&self.value_norm).chain(&self.post_norm)
     }
 }
