@@ -5,6 +5,7 @@ use roci_kernels::params::NO_STATE;
 use roci_lm::architecture::Model;
 
 use crate::SMALL_BATCH;
+use crate::images::BatchImages;
 use crate::shape::StepShape;
 
 /// A row of the residual stream whose output is requested.
@@ -53,7 +54,16 @@ impl<'a> Batch<'a> {
     }
 
     /// The shape and the inputs of the step, with these output rows.
-    pub(crate) fn inputs(&self, kv_splits: usize, rows: &[OutputRow], logits: bool) -> (StepShape, Vec<u32>) {
+    ///
+    /// `sections` names the rotary position of each pair of a head.
+    pub(crate) fn inputs(
+        &self,
+        kv_splits: usize,
+        rows: &[OutputRow],
+        logits: bool,
+        images: &BatchImages,
+        sections: &[u32],
+    ) -> (StepShape, Vec<u32>) {
         let shape = StepShape {
             tokens: self.chunks.iter().map(|chunk| chunk.tokens.len()).sum(),
             blocks: self.blocks.len(),
@@ -64,6 +74,9 @@ impl<'a> Batch<'a> {
             input_words: 0,
             kv_splits,
             one_token_per_sequence: self.chunks.iter().all(|chunk| chunk.tokens.len() == 1),
+            host_embeddings: images.has_rows(),
+            rope_pairs: if images.rope.is_some() { sections.len() } else { 0 },
+            visible_ends: images.ends.is_some(),
         };
         let mut words = vec![0; shape.page_tables_offset()];
         let (mut token, mut sequence) = (0, shape.sequences_offset());
@@ -82,6 +95,15 @@ impl<'a> Batch<'a> {
                 token += 1;
             }
             words.extend_from_slice(chunk.pages);
+        }
+        if let Some(rope) = images.rope.as_ref().filter(|_| !sections.is_empty()) {
+            let start = shape.rope_positions_offset();
+            words[start..start + sections.len()].copy_from_slice(sections);
+            let positions = (0..3).flat_map(|section| rope.iter().map(move |positions| positions[section]));
+            words[start + sections.len()..].iter_mut().zip(positions).for_each(|(word, position)| *word = position);
+        }
+        if let Some(ends) = &images.ends {
+            words[shape.visible_ends_offset()..][..ends.len()].copy_from_slice(ends);
         }
         for (index, (first, count)) in self.blocks.iter().enumerate() {
             words[shape.blocks_offset() + 2 * index] = *first as u32;

@@ -22,6 +22,7 @@ mod delta_net;
 mod embedding;
 mod error;
 mod features;
+mod images;
 mod kernel_cache;
 mod kernel_id;
 mod layer;

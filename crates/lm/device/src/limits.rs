@@ -12,6 +12,8 @@ const HARDWARE_BATCH_TOKENS: usize = 512;
 const SOFTWARE_BATCH_TOKENS: usize = 64;
 /// Maximum number of output rows per step.
 pub(crate) const MAX_OUTPUT_ROWS: usize = 32;
+/// Maximum number of rotated pairs of a head.
+const MAX_ROPE_PAIRS: usize = 256;
 /// Maximum number of splits of attention.
 const MAX_SPLITS: usize = 16;
 
@@ -25,8 +27,10 @@ pub(crate) fn max_batch_tokens(options: &Options, info: &DeviceInfo) -> usize {
 fn input_words(model: &Model, options: &Options, tokens: usize) -> usize {
     let pages = (model.context as usize).div_ceil(options.page_size);
     let slots = if model.is_recurrent() { 4 } else { 0 };
+    // Rotary positions, visible ends and sections of images.
+    let images = 4 * tokens + MAX_ROPE_PAIRS;
     // Inputs are padded to a power of two.
-    (5 * tokens + MAX_OUTPUT_ROWS + options.max_chunks.min(tokens) * (pages + slots)).next_power_of_two()
+    (5 * tokens + images + MAX_OUTPUT_ROWS + options.max_chunks.min(tokens) * (pages + slots)).next_power_of_two()
 }
 
 /// Maximum number of splits of attention: enough workgroups to occupy the device with a single

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, StateSlots};
+use roci_engine::{Chunk, Forward, ForwardError, Images, Limits, Output, OutputKind, StateSlots};
 use roci_gguf::Gguf;
 use roci_hal::{Device, DeviceInfo, Profile};
 use roci_lm::architecture::Model;
@@ -12,6 +12,7 @@ use crate::batch::{Batch, OutputCollector, OutputRow};
 use crate::embedding::embed;
 use crate::error::forward_error;
 use crate::features::Features;
+use crate::images::{BatchImages, rope_sections};
 use crate::limits::{MAX_OUTPUT_ROWS, max_batch_tokens, max_splits, scratch_sizes};
 use crate::memory::{Estimate, estimate};
 use crate::recorder::block_tokens;
@@ -33,6 +34,12 @@ pub struct DeviceModel {
     block_tokens: usize,
     max_splits: usize,
     estimate: Estimate,
+    /// Images of prompts, once an engine has attached them.
+    images: Option<Arc<Images>>,
+    /// For each chunk of the next call, the positions that images before it saved.
+    saved_positions: Vec<u32>,
+    /// The rotary position of each pair of a head, for models with three of them.
+    rope_sections: Option<Vec<u32>>,
 }
 
 impl std::fmt::Debug for DeviceModel {
@@ -95,7 +102,19 @@ impl DeviceModel {
         let coopmat = devices.iter().any(|device| Features::of(device.info(), &options).coopmat);
         let block_tokens = block_tokens(group_size.max().unwrap_or(1), coopmat);
         let max_splits = devices.iter().map(|device| max_splits(&model, device.info())).min().unwrap_or(1);
-        Ok(Self { file, model, limits, stages, block_tokens, max_splits, estimate })
+        let rope_sections = rope_sections(&file, &model)?;
+        Ok(Self {
+            file,
+            model,
+            limits,
+            stages,
+            block_tokens,
+            max_splits,
+            estimate,
+            images: None,
+            saved_positions: Vec::new(),
+            rope_sections,
+        })
     }
 
     /// Memory and layers of each device.
@@ -131,6 +150,7 @@ impl DeviceModel {
                 input_words: 0,
                 kv_splits: 1,
                 one_token_per_sequence: tokens == 1,
+                ..StepShape::default()
             };
             StepShape { input_words: shape.page_tables_offset(), ..shape }
         };
@@ -156,6 +176,11 @@ impl DeviceModel {
         Ok(())
     }
 
+    /// Whether tokens have three rotary positions (M-RoPE), as rows of images in a grid need.
+    pub fn has_grid_positions(&self) -> bool {
+        self.rope_sections.is_some()
+    }
+
     /// The description of the model.
     pub fn model(&self) -> &Model {
         &self.model
@@ -163,7 +188,13 @@ impl DeviceModel {
 
     /// Evaluates the chunks in one step per stage, each by [`Stage::run`].
     fn evaluate_chunks(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, Error> {
+        let saved = std::mem::take(&mut self.saved_positions);
+        let images = BatchImages::find(chunks, self.images.as_deref(), &saved)?;
+        if images.rope.is_some() && self.rope_sections.is_none() {
+            return Err(Error::file("the model has no positions for rows of images in a grid"));
+        }
         let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
+        let tokens = images.text_tokens(tokens);
         let max_tokens = self.limits.max_batch_tokens;
         if tokens.is_empty() || tokens.len() > max_tokens {
             return Err(Error::file(format!("a batch of {} tokens; it must have 1 to {max_tokens}", tokens.len())));
@@ -178,7 +209,13 @@ impl DeviceModel {
         let max_rows = MAX_OUTPUT_ROWS.min(max_tokens);
         let mut row_groups = batch.output_rows.chunks(max_rows);
         let first_rows = row_groups.next().unwrap_or(&[]);
-        let (shape, inputs) = batch.inputs(self.kv_splits(chunks), first_rows, logits);
+        let (shape, inputs) = batch.inputs(
+            self.kv_splits(chunks),
+            first_rows,
+            logits,
+            &images,
+            self.rope_sections.as_deref().unwrap_or_default(),
+        );
         let Self { file, model, stages, .. } = self;
         let mut outputs = OutputCollector::new(chunks, model);
         let Some((last, others)) = stages.split_last_mut() else { return Err(Error::file("the model has no layers")) };
@@ -190,7 +227,10 @@ impl DeviceModel {
                 staged.copy_from_slice(&residual);
                 Ok(())
             }
-            None => embed(file, model, &tokens, stride, staged),
+            None => {
+                embed(file, model, &tokens, stride, staged)?;
+                images.write_rows(stride, staged)
+            }
         };
         for stage in others {
             let shape = StepShape { output_rows: 0, logits: false, ..shape };
@@ -247,6 +287,14 @@ impl DeviceModel {
 impl Forward for DeviceModel {
     fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    fn attach_images(&mut self, images: Arc<Images>) {
+        self.images = Some(images);
+    }
+
+    fn set_saved_positions(&mut self, saved: &[u32]) {
+        self.saved_positions = saved.to_vec();
     }
 
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {

@@ -21,10 +21,16 @@ pub(crate) struct StepShape {
     pub(crate) kv_splits: usize,
     /// Whether each sequence has exactly one token, as in the decode phase.
     pub(crate) one_token_per_sequence: bool,
+    /// Whether the host writes the embeddings, because some are rows of images.
+    pub(crate) host_embeddings: bool,
+    /// Rotated pairs of a head if tokens have three rotary positions; otherwise 0.
+    pub(crate) rope_pairs: usize,
+    /// Whether tokens see others than those before them.
+    pub(crate) visible_ends: bool,
 }
 
 /// Word offsets of the inputs: positions, the tokens' page table offsets, blocks, sequences, output
-/// rows, token ids, page tables.
+/// rows, token ids, rotary positions, visible ends, page tables.
 impl StepShape {
     /// Offset of the blocks: first token and count of each.
     pub(crate) fn blocks_offset(&self) -> usize {
@@ -47,8 +53,20 @@ impl StepShape {
         self.output_rows_offset() + self.output_rows
     }
 
+    /// Offset of the rotary positions: the section of each pair, then the positions of all tokens
+    /// in each of three sections.
+    pub(crate) fn rope_positions_offset(&self) -> usize {
+        self.token_ids_offset() + self.tokens
+    }
+
+    /// Offset of the last positions that tokens see.
+    pub(crate) fn visible_ends_offset(&self) -> usize {
+        let positions = if self.rope_pairs > 0 { self.rope_pairs + 3 * self.tokens } else { 0 };
+        self.rope_positions_offset() + positions
+    }
+
     /// Offset of the page tables.
     pub(crate) fn page_tables_offset(&self) -> usize {
-        self.token_ids_offset() + self.tokens
+        self.visible_ends_offset() + if self.visible_ends { self.tokens } else { 0 }
     }
 }

@@ -134,7 +134,7 @@ impl Stage {
     ) -> Result<T, Error> {
         let words: &[u8] = bytemuck::cast_slice(inputs);
         self.staging.range(0, words.len() as u64)?.map_write()?.copy_from_slice(words);
-        if shape.tokens > 0 && !self.embeds_on_device(shape.tokens) {
+        if shape.tokens > 0 && (shape.host_embeddings || !self.embeds_on_device(shape.tokens)) {
             let scratch = &self.scratch;
             let staged = self.staging.range(scratch.staged_residual_offset, scratch.residual.bytes(shape.tokens))?;
             fill(bytemuck::cast_slice_mut(&mut staged.map_write()?))?;

@@ -46,12 +46,25 @@ pub(crate) fn compose(sequences: &mut [Sequence], pages: &mut Pages, max_tokens:
         true
     });
 
+    let mut tokens_left = max_tokens.saturating_sub(entries.len());
+    // Images that are evaluated in one chunk, by age: short prompts do not delay them forever.
+    prefilling.retain(|&index| {
+        let count = sequences[index].images.least(sequences[index].evaluated);
+        if count == 0 {
+            return true;
+        }
+        if count <= tokens_left {
+            tokens_left -= count;
+            entries.push(BatchEntry { sequence: index, count, decode: false });
+        }
+        false
+    });
     // Shortest first: what they leave of their share goes to the longer ones.
     prefilling.sort_by_key(|&index| (sequences[index].prefill_length(), index));
-    let mut tokens_left = max_tokens.saturating_sub(entries.len());
     let mut sequences_left = prefilling.len();
     for sequence in prefilling {
         let count = sequences[sequence].prefill_length().min(tokens_left / sequences_left);
+        let count = sequences[sequence].images.cut(sequences[sequence].evaluated, count);
         sequences_left -= 1;
         tokens_left -= count;
         if count > 0 {

@@ -10,11 +10,12 @@ use roci_lm::grammar::Matcher;
 use roci_lm::sample::Sampler;
 use roci_tokenizer::Tokenizer;
 
+use crate::images::PlacedImages;
 use crate::scheduler::{Command, Scheduler};
 use crate::sequence::{Generator, Sequence};
 use crate::state::{EngineState, RequestSlot, Statistics};
 use crate::stop::StopFilter;
-use crate::{EngineError, Forward, ForwardError, Generation, Limits, Request};
+use crate::{EngineError, Forward, ForwardError, Generation, Images, Limits, Request};
 
 /// Concurrency limits of an engine.
 // Not `#[non_exhaustive]`: callers build it with `..Settings::default()`.
@@ -50,17 +51,20 @@ struct EngineHandle {
 
 impl Engine {
     /// Starts the scheduler's thread, which owns the device.
-    pub fn start(forward: Box<dyn Forward>, tokenizer: Arc<Tokenizer>, settings: Settings) -> Self {
+    pub fn start(mut forward: Box<dyn Forward>, tokenizer: Arc<Tokenizer>, settings: Settings) -> Self {
         let limits = forward.limits().clone();
         // Each running request gets at least one token of each call, so that none starves.
         let max_batch = settings.max_batch.min(limits.max_chunks).min(limits.max_batch_tokens);
         // Each has a recurrent state. One more slot lets a lone sequence start from a checkpoint.
         let states = if limits.state_slots == 0 { usize::MAX } else { limits.state_slots - 1 };
         let max_batch = max_batch.min(states).max(1);
+        let images = Arc::new(Images::default());
+        forward.attach_images(Arc::clone(&images));
         let statistics = Statistics { pages: limits.pages, ..Statistics::default() };
         let state = Arc::new(EngineState {
             limits,
             tokenizer,
+            images,
             max_batch,
             lost: OnceLock::new(),
             statistics: Mutex::new(statistics),
@@ -101,12 +105,22 @@ impl Engine {
     /// If the request is invalid or the queue is full.
     pub fn generate(&self, request: Request) -> Result<Generation, EngineError> {
         let state = &self.handle.state;
-        let Request { prompt, max_tokens, sampling, stop, grammar, show_special, ignore_eos, top_logprobs } = request;
+        let Request { prompt, images, max_tokens, sampling, stop, grammar, show_special, ignore_eos, top_logprobs } =
+            request;
+        let vocabulary = state.limits.vocabulary;
+        let images = PlacedImages::find(&prompt, &images, vocabulary)
+            .map_err(|token| EngineError::UnknownToken { token, vocabulary })?;
         // The context must hold at least one generated token.
         self.check(&prompt, state.context().saturating_sub(1))?;
+        // Every other sequence may need a token of the same batch.
+        let (rows, batch) = (images.largest(), (state.limits.max_batch_tokens + 1).saturating_sub(state.max_batch));
+        if rows > batch {
+            return Err(EngineError::ImageTooLarge { rows, batch });
+        }
         let window = sampling.penalty_window;
         let mut sampler = Sampler::new(sampling, state.limits.vocabulary)?;
-        prompt[prompt.len().saturating_sub(window)..].iter().for_each(|&token| sampler.observe(token));
+        let recent = prompt[prompt.len().saturating_sub(window)..].iter();
+        recent.filter(|&&token| (token as usize) < vocabulary).for_each(|&token| sampler.observe(token));
         let slot = self.reserve_slot()?;
         let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
         let generator = Generator {
@@ -120,7 +134,9 @@ impl Engine {
             top_logprobs,
             generated: 0,
         };
-        self.send(Sequence::generate(prompt, generator, slot))?;
+        let mut sequence = Sequence::generate(prompt, generator, slot);
+        sequence.images = images;
+        self.send(sequence)?;
         Ok(Generation { events: receiver })
     }
 
@@ -146,6 +162,10 @@ impl Engine {
         tokens: &[u32],
     ) -> Result<tokio::sync::oneshot::Receiver<Result<Vec<f32>, EngineError>>, EngineError> {
         let state = &self.handle.state;
+        let vocabulary = state.limits.vocabulary;
+        if let Some(&token) = tokens.iter().find(|&&token| token as usize >= vocabulary) {
+            return Err(EngineError::UnknownToken { token, vocabulary });
+        }
         self.check(tokens, state.context())?;
         let pooling = state.limits.pooling;
         let pooled = pooling.tokens(tokens.len()).ok_or(EngineError::Pooling(pooling))?;
@@ -175,18 +195,19 @@ impl Engine {
         }
     }
 
+    /// Images for prompts.
+    pub fn images(&self) -> &Images {
+        &self.handle.state.images
+    }
+
     /// Validates a prompt of at most `max_length` tokens.
     fn check(&self, tokens: &[u32], max_length: usize) -> Result<(), EngineError> {
         let state = &self.handle.state;
         if let Some(error) = state.lost.get() {
             return Err(error.clone().into());
         }
-        let vocabulary = state.limits.vocabulary;
         if tokens.is_empty() {
             return Err(EngineError::Empty);
-        }
-        if let Some(&token) = tokens.iter().find(|&&token| token as usize >= vocabulary) {
-            return Err(EngineError::UnknownToken { token, vocabulary });
         }
         if tokens.len() > max_length {
             return Err(EngineError::TooLong { prompt: tokens.len(), context: state.context() });

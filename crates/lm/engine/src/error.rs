@@ -28,6 +28,14 @@ pub enum EngineError {
         /// Vocabulary size.
         vocabulary: usize,
     },
+    /// An image exceeds a batch.
+    #[error("an image of {rows} rows is evaluated in one batch, which holds only {batch} tokens")]
+    ImageTooLarge {
+        /// Rows of the image.
+        rows: usize,
+        /// Tokens of a batch.
+        batch: usize,
+    },
     /// The model's pooling type gives no embedding of a sequence.
     #[error("a model with pooling type `{0}` gives no embeddings")]
     Pooling(Pooling),
@@ -59,6 +67,7 @@ impl Hint for EngineError {
             }
             Self::Empty => Some("send a prompt of at least one token".into()),
             Self::UnknownToken { .. } => Some("encode the prompt with this model's tokenizer".into()),
+            Self::ImageTooLarge { .. } => Some("run fewer sequences in parallel (`--parallel`)".into()),
             Self::Pooling(pooling) => {
                 let why = match pooling {
                     Pooling::Unspecified => {

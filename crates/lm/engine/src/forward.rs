@@ -1,7 +1,11 @@
 //! The interface between the engine and a model on its device.
 
+use std::sync::Arc;
+
 use roci_base::Hint;
 use roci_lm::architecture::Pooling;
+
+use crate::Images;
 
 /// Limits of a loaded model.
 // Not `#[non_exhaustive]`: implementations of `Forward` in other crates build it, and each has to
@@ -108,6 +112,15 @@ impl Hint for ForwardError {
 pub trait Forward: Send {
     /// Limits of the loaded model.
     fn limits(&self) -> &Limits;
+
+    /// Gives the model the images of prompts. Tokens from
+    /// [`FIRST_IMAGE_TOKEN`](crate::FIRST_IMAGE_TOKEN) on are rows of them; a model without this
+    /// method does not know these tokens.
+    fn attach_images(&mut self, _images: Arc<Images>) {}
+
+    /// Sets, for each chunk of the next call, how many positions the images before it have saved:
+    /// rotary positions are that much lower than the places in the KV cache.
+    fn set_saved_positions(&mut self, _saved: &[u32]) {}
 
     /// Evaluates chunks of different sequences and returns one output per chunk, in order.
     ///

@@ -13,6 +13,8 @@
 //!    states of models that have them, `batch` chooses the tokens of a call.
 //! 3. `forward`: the call of the device.
 //! 4. `sequence`: samples a token and sends it to the `Generation`.
+//!
+//! Prompts may contain images: rows of embeddings in the place of tokens (`images`).
 #![deny(unsafe_code)]
 
 mod batch;
@@ -20,6 +22,8 @@ mod engine;
 mod error;
 mod event;
 mod forward;
+mod image_prompt;
+mod images;
 mod pages;
 mod prompt;
 mod reference;
@@ -34,6 +38,8 @@ pub use engine::{Engine, Settings};
 pub use error::EngineError;
 pub use event::{Event, FinishReason, Generation, Logprob, Summary, Timings, Token};
 pub use forward::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, StateSlots};
+pub use image_prompt::{ImageCount, encode_with_images, image_marker};
+pub use images::{FIRST_IMAGE_TOKEN, Image, ImagePositions, ImageRows, Images, OutOfImageTokens};
 pub use prompt::PromptEncoder;
 pub use reference::{KvCapacity, ReferenceForward};
 pub use request::Request;

@@ -56,6 +56,14 @@ impl PromptEncoder {
     /// # Errors
     /// If the template rejects the conversation.
     pub fn encode_conversation(&self, messages: Vec<Json>) -> Result<Vec<u32>, TemplateError> {
-        Ok(self.encode(&self.template.render(&Conversation::new(messages))?, true))
+        Ok(self.encode(&self.render(messages)?, true))
+    }
+
+    /// The text of a conversation, followed by the start of the assistant's turn.
+    ///
+    /// # Errors
+    /// If the template rejects the conversation.
+    pub fn render(&self, messages: Vec<Json>) -> Result<String, TemplateError> {
+        self.template.render(&Conversation::new(messages))
     }
 }

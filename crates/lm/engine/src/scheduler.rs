@@ -210,6 +210,11 @@ impl Scheduler {
         for entry in entries {
             self.running[entry.sequence].mark_submitted();
         }
+        if entries.iter().any(|entry| !self.running[entry.sequence].images.is_empty()) {
+            let sequences = entries.iter().map(|entry| &self.running[entry.sequence]);
+            let saved = sequences.map(|sequence| sequence.images.saved_positions(sequence.evaluated));
+            self.forward.set_saved_positions(&saved.collect::<Vec<u32>>());
+        }
         let chunk = |entry: &BatchEntry| {
             let sequence = &self.running[entry.sequence];
             Chunk {

@@ -8,6 +8,7 @@ use roci_lm::sample::{Constraint, Sampler, likeliest, log_probability};
 use roci_tokenizer::Tokenizer;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::images::PlacedImages;
 use crate::slots::SequenceState;
 use crate::state::RequestSlot;
 use crate::stop::StopFilter;
@@ -28,6 +29,8 @@ pub(crate) struct Sequence {
     pub(crate) state: Option<SequenceState>,
     /// Token counts after which the state is kept as a checkpoint. Chunks of prefill end there.
     pub(crate) checkpoints: Vec<usize>,
+    /// Images in the prompt.
+    pub(crate) images: PlacedImages,
     task: Task,
     prompt_tokens: usize,
     /// Prompt tokens that came from the prefix cache.
@@ -135,6 +138,7 @@ impl Sequence {
             published: 0,
             state: None,
             checkpoints: Vec::new(),
+            images: PlacedImages::default(),
             task,
             prompt_tokens,
             cached_tokens: 0,

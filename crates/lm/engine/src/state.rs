@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use roci_lm::grammar::Vocabulary;
 use roci_tokenizer::Tokenizer;
 
-use crate::{ForwardError, Limits};
+use crate::{ForwardError, Images, Limits};
 
 /// Counters and gauges of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,6 +48,7 @@ pub struct Statistics {
 pub(crate) struct EngineState {
     pub(crate) limits: Limits,
     pub(crate) tokenizer: Arc<Tokenizer>,
+    pub(crate) images: Arc<Images>,
     /// Maximum number of requests that run concurrently.
     pub(crate) max_batch: usize,
     /// The error that lost the device.

@@ -55,6 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         engine,
         tokenizer,
         template: Arc::new(ChatTemplate::of_model(None, "<s>", "</s>")),
+        images: None,
         model: name.to_owned(),
         created: SystemTime::now(),
         details: Vec::new(),

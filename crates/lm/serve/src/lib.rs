@@ -42,7 +42,7 @@ mod schema;
 mod server;
 mod settings;
 
-pub use app::ServedModel;
+pub use app::{ImageEncoder, ServedModel};
 pub use listener::Listener;
 pub use server::{Handle, Server, ShutdownSummary};
 pub use settings::{ServeError, ServeSettings};

@@ -26,6 +26,12 @@ pub(crate) struct ServeArgs {
     /// quantize them to 8 bits for speed
     #[arg(long)]
     pub(crate) exact: bool,
+    /// Vision tower of the model, its mmproj file, to accept images
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mmproj: Option<PathBuf>,
+    /// Folder whose files clients may name as `file://` URLs of images
+    #[arg(long, value_name = "DIR")]
+    pub(crate) media_path: Option<PathBuf>,
     /// Maximum number of sequences that are generated concurrently
     #[arg(long, alias = "max-batch", value_name = "COUNT", default_value_t = 4, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) parallel: usize,

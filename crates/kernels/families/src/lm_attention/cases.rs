@@ -4,14 +4,17 @@ use roci_tolerance::Tolerance;
 
 use crate::LmAttention;
 use crate::cases::lm::{APPROXIMATE, cache, in_turn, inputs};
+use crate::cases::lm_images::visible_ends;
 use crate::cases::{Case, Element, Random, case, untouched, words};
 
 pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
-    match kernel {
+    let cases = match kernel {
         "lm_flash_attention_64" => flash(random, 64),
         "lm_flash_attention_128" => flash(random, 128),
         _ => paged(random, kernel == "lm_attention_q8"),
-    }
+    };
+    let with_images: Vec<Case> = cases.iter().filter_map(visible_ends).collect();
+    cases.into_iter().chain(with_images).collect()
 }
 
 /// Attention on matrix units, which rounds queries and attention weights to f16.

@@ -49,8 +49,16 @@ var<workgroup> rescale: array<f32, 16>;
 var<workgroup> row_max: array<f32, 16>;
 var<workgroup> row_sum: array<f32, 16>;
 var<workgroup> row_position: array<u32, 16>;
+// The last position that each row sees.
+var<workgroup> row_end: array<u32, 16>;
 // Rows of the current keys in the KV cache.
 var<workgroup> cache_rows: array<u32, 64>;
+
+// The last position that a token sees: its own, unless `inputs` has another.
+fn visible_end(token: u32) -> u32 {
+    let offset = params.packed >> 16u;
+    return inputs[offset + token];
+}
 
 // A soft-capped score, or the lowest value if the key is masked for the row.
 fn masked_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32 {
@@ -59,7 +67,7 @@ fn masked_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32
         // Clamped, because tanh overflows on some drivers.
         capped = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
     }
-    var is_visible = position < end && position <= row_position[row] && row < rows;
+    var is_visible = position < end && position <= row_end[row] && row < rows;
     if params.window != 0u {
         is_visible = is_visible && position + params.window > row_position[row];
     }
@@ -103,7 +111,7 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     let table = inputs[params.tokens + first_token];
 
     // The keys that any row of this workgroup attends to, and the range of them in this split.
-    let last_position = inputs[first_token + (min(first_row, count * gqa_ratio - 1u) + max(rows, 1u) - 1u) / gqa_ratio];
+    let last_position = visible_end(first_token + (min(first_row, count * gqa_ratio - 1u) + max(rows, 1u) - 1u) / gqa_ratio);
     let first_position = inputs[first_token + min(first_row, count * gqa_ratio - 1u) / gqa_ratio];
     var begin = 0u;
     if params.window != 0u && first_position + 1u > params.window {
@@ -118,6 +126,7 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
         row_max[lane] = LOWEST;
         row_sum[lane] = 0.0;
         row_position[lane] = inputs[first_token + min((first_row + lane) / gqa_ratio, count - 1u)];
+        row_end[lane] = visible_end(first_token + min((first_row + lane) / gqa_ratio, count - 1u));
     }
     let key_vec4s = params.key_length / 4u;
     for (var i = lane; i < max_rows * key_vec4s; i += 128u) {

@@ -82,6 +82,12 @@ struct TileElements {
     h: vec4<f16>,
 }
 
+// The last position that a token sees: its own, unless `inputs` has another.
+fn visible_end(token: u32) -> u32 {
+    let offset = params.packed >> 16u;
+    return inputs[offset + token];
+}
+
 // Four soft-capped scores; the lowest value where the key is masked for the row.
 fn masked_scores(products: vec4<f32>, position: u32, visible: KeyRange) -> vec4<f32> {
     var v = products * params.scale;
@@ -170,7 +176,7 @@ fn store_output(pass_index: u32, row: u32, at: u32, weight_sum: f32, quarter: u3
     for (var i = 0u; i < 4u; i += 1u) {
         let v = scores[row * S_PITCH + quarter * 4u + i] / weight_sum;
         let to = at + column + i * 4u;
-        if params.packed != 0u {
+        if (params.packed & 1u) != 0u {
             y[to / 2u] = pack_f16(v.xy);
             y[to / 2u + 1u] = pack_f16(v.zw);
         } else {
@@ -194,7 +200,7 @@ fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
     let last_row = max(rows, 1u) - 1u;
     let table = inputs[params.tokens + first_token];
     let base_row = min(first_row, count * gqa_ratio - 1u);
-    let last_position = inputs[first_token + (base_row + last_row) / gqa_ratio];
+    let last_position = visible_end(first_token + (base_row + last_row) / gqa_ratio);
     let first_position = inputs[first_token + base_row / gqa_ratio];
     // Whole tiles that contain a key to which some row attends.
     var begin = 0u;
@@ -238,7 +244,7 @@ fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
     let quarter = lane % 4u;
     let row_token = first_token + (base_row + min(row, last_row)) / gqa_ratio;
     let position = inputs[row_token];
-    var visible = KeyRange(0u, position + 1u);
+    var visible = KeyRange(0u, visible_end(row_token) + 1u);
     if params.window != 0u && position + 1u > params.window {
         visible.begin = position + 1u - params.window;
     }

@@ -41,13 +41,17 @@ constants! {
         pub soft_cap: f32,
         /// Sliding window in tokens; 0 for full attention.
         pub window: u32,
-        /// Whether `lm_flash_attention_*` writes f16, two values per word, as input of a
-        /// matrix-unit product. The row stride of `y` then counts f16 values.
+        /// Bit 0: whether `lm_flash_attention_*` writes f16, two values per word, as input of a
+        /// matrix-unit product. The row stride of `y` then counts f16 values. The upper 16 bits
+        /// ([`Self::OFFSET_SHIFT`]) are the offset in `inputs` of the last position that each token
+        /// sees; with 0, that is its own.
         pub packed: u32,
     }
 }
 
 impl LmAttention {
+    /// Shift of the offset of visible ends in [`packed`](Self::packed).
+    pub const OFFSET_SHIFT: u32 = 16;
     /// Maximum rows of scores per workgroup: tokens times query heads per KV head.
     pub const ROWS: u32 = 16;
 

@@ -134,6 +134,15 @@ fn score_at(key: u32) -> f32 {
     return scores[key / 4u][key % 4u];
 }
 
+// The position that rotates a pair: that in the sequence, or of the pair's section.
+fn rotary_position(position: u32, token: u32, pair: u32) -> u32 {
+    let offset = params.flags >> 16u;
+    if offset == 0u {
+        return position;
+    }
+    return inputs[offset + params.pairs + inputs[offset + pair] * params.tokens + token];
+}
+
 @compute @workgroup_size(128)
 fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let token = group.x;
@@ -199,7 +208,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
             v *= norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
         }
         if pair < params.pairs {
-            let rotation = rotations[position * params.pairs + pair];
+            let rotation = rotations[rotary_position(position, token, pair) * params.pairs + pair];
             v = vec2<f32>(v.x * rotation.x - v.y * rotation.y, v.x * rotation.y + v.y * rotation.x);
         }
         v *= select(params.scale, 1.0, is_key);

@@ -2,6 +2,8 @@
 
 mod cases;
 
+use crate::cases::lm_images::decode_sections;
+use crate::cases::{Case, Random};
 use crate::family::{constants, plain, read, write};
 use crate::{Family, LmAttention, LmRopeKvStore, Params};
 
@@ -112,6 +114,12 @@ impl Params for LmDecodeAttention {
     }
 }
 
+fn with_images(kernel: &str, random: &mut Random) -> Vec<Case> {
+    let cases = cases::of(kernel, random);
+    let with_images: Vec<Case> = cases.iter().take(2).map(decode_sections).collect();
+    cases.into_iter().chain(with_images).collect()
+}
+
 const ATTENTION: Family = Family {
     file: "lm_decode_attention.wgsl",
     text: include_str!("lm_decode_attention.wgsl"),
@@ -128,7 +136,7 @@ const ATTENTION: Family = Family {
     ],
     constants: LmDecodeAttention::CONSTANTS,
     workgroup: [128, 1, 1],
-    cases: cases::of,
+    cases: with_images,
     ..Family::DEFAULT
 };
 

@@ -44,6 +44,16 @@ struct Rotation {
     y: vec4<f32>,
 }
 
+// Positions that rotate a pair: those in the sequences, or of the pair's section.
+fn rotary_positions(position: vec4<u32>, token: vec4<u32>, pair: u32) -> vec4<u32> {
+    let offset = params.flags >> 16u;
+    if offset == 0u {
+        return position;
+    }
+    let at = token + vec4<u32>(offset + params.pairs + inputs[offset + pair] * params.tokens);
+    return vec4<u32>(inputs[at.x], inputs[at.y], inputs[at.z], inputs[at.w]);
+}
+
 fn load_rotation(position: vec4<u32>, pair: u32) -> Rotation {
     let a = rotations[position.x * params.pairs + pair];
     let b = rotations[position.y * params.pairs + pair];
@@ -94,7 +104,8 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             head[i] = sum_partials(token * (params.used * params.part_stride) + vec4<u32>(offset + i));
         }
     }
-    let first_rotation = load_rotation(position, min(lane, max(params.pairs, 1u) - 1u));
+    let first_pair = min(lane, max(params.pairs, 1u) - 1u);
+    let first_rotation = load_rotation(rotary_positions(position, token, first_pair), first_pair);
     workgroupBarrier();
     if (params.flags & NORMS) != 0u && !is_value {
         var square_sums = vec4<f32>();
@@ -120,7 +131,7 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
         for (var i = lane; i < params.pairs; i += 64u) {
             var rotation = first_rotation;
             if i >= 64u {
-                rotation = load_rotation(position, i);
+                rotation = load_rotation(rotary_positions(position, token, i), i);
             }
             var i0 = i;
             var i1 = i + params.pairs;

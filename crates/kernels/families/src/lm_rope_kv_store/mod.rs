@@ -3,6 +3,7 @@
 use roci_tolerance::Tolerance;
 
 use crate::cases::lm::{in_turn, inputs, quarters, whole};
+use crate::cases::lm_images::rope_sections;
 use crate::cases::{Case, Element, Random, case, untouched};
 use crate::family::{constants, read, variants, write};
 use crate::{Family, Params};
@@ -23,7 +24,10 @@ constants! {
         pub value_length: u32,
         /// Rotated pairs per head.
         pub pairs: u32,
-        /// Sum of [`Self::NORMS`] and [`Self::INTERLEAVED`].
+        /// Sum of [`Self::NORMS`] and [`Self::INTERLEAVED`]. The upper 16 bits
+        /// ([`Self::OFFSET_SHIFT`]) are the offset of rotary positions in `inputs`: the section of
+        /// each pair, then the positions of all tokens in each of three sections. With 0, a token's
+        /// position in its sequence is its rotary position.
         pub flags: u32,
         /// Row stride of `qkv` in floats. A row holds queries, then keys, then values.
         pub stride: u32,
@@ -43,6 +47,8 @@ impl LmRopeKvStore {
     pub const NORMS: u32 = 1;
     /// Rotates adjacent elements (interleaved) instead of the two halves of a head.
     pub const INTERLEAVED: u32 = 2;
+    /// Shift of the offset of rotary positions in [`flags`](Self::flags).
+    pub const OFFSET_SHIFT: u32 = 16;
     /// Maximum head size.
     pub const LONGEST: u32 = 512;
     /// Tokens per workgroup.
@@ -74,9 +80,15 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     ],
     constants: LmRopeKvStore::CONSTANTS,
     workgroup: [64, 1, 1],
-    cases,
+    cases: with_images,
     ..Family::DEFAULT
 }];
+
+fn with_images(kernel: &str, random: &mut Random) -> Vec<Case> {
+    let cases = cases(kernel, random);
+    let with_images: Vec<Case> = cases.iter().take(2).map(rope_sections).collect();
+    cases.into_iter().chain(with_images).collect()
+}
 
 fn cases(kernel: &str, random: &mut Random) -> Vec<Case> {
     let bytes = kernel == "lm_rope_kv_store_q8";

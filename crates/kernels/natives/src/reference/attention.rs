@@ -131,8 +131,10 @@ impl SequenceTokens<'_> {
     /// The positions that a token attends to.
     #[inline(always)]
     fn visible(&self, token: usize) -> Range<usize> {
-        let end = word(self.inputs[0], token) + 1;
-        (if self.p.window == 0 { 0 } else { end.saturating_sub(self.p.window as usize) })..end
+        let own = word(self.inputs[0], token) + 1;
+        // With offset 0, the ends are the positions.
+        let end = word(self.inputs[0], (self.p.packed >> LmAttention::OFFSET_SHIFT) as usize + token) + 1;
+        (if self.p.window == 0 { 0 } else { own.saturating_sub(self.p.window as usize) })..end
     }
 
     /// The row of a position in the caches.
@@ -159,7 +161,7 @@ impl SequenceTokens<'_> {
         let head = self.head * self.query_heads() + head;
         if p.splits == 1 {
             let start = token * p.y_stride as usize + head * values;
-            if p.packed != 0 {
+            if p.packed & 1 != 0 {
                 return (0..values).step_by(2).for_each(|d| {
                     y.set_word((start + d) / 2, pack_f16([d, d + 1].map(|d| sums(d) / total)));
                 });

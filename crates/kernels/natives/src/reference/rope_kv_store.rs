@@ -1,5 +1,6 @@
 //! `lm_rope_kv_store_*`: normalizes and rotates heads, and writes keys and values to the KV cache.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use half::f16;
@@ -57,6 +58,7 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
             let page = word(inputs[0], word(inputs[0], p.tokens as usize + token) + position / p.page as usize);
             let row = (page * p.page as usize + position % p.page as usize) * kv_heads;
             let start = token * p.stride as usize;
+            let rotations = rotations(p, inputs, token, position);
             for index in 0..heads + kv_heads {
                 let head = &mut head[..keys];
                 let from = start + index * keys;
@@ -66,7 +68,7 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
                     let scale = scale(level, head, p.epsilon);
                     head.iter_mut().zip(factors).for_each(|(value, factor)| *value *= scale * factor);
                 }
-                rotate(p, floats(inputs[2], position * p.pairs as usize * 2, p.pairs as usize * 2), head);
+                rotate(p, &rotations, head);
                 if index < heads {
                     head.iter().enumerate().for_each(|(i, value)| outputs[0].set(from + i, *value));
                 } else {
@@ -81,6 +83,20 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
             }
         }
     }
+}
+
+/// Cosines and sines of the pairs of a token.
+fn rotations<'a>(p: &Params, inputs: &[&'a [u32]], token: usize, position: usize) -> Cow<'a, [f32]> {
+    let (pairs, offset) = (p.pairs as usize, (p.flags >> Params::OFFSET_SHIFT) as usize);
+    if offset == 0 {
+        return Cow::Borrowed(floats(inputs[2], position * pairs * 2, pairs * 2));
+    }
+    let pair = |pair: usize| {
+        let section = word(inputs[0], offset + pair);
+        let position = word(inputs[0], offset + pairs + section * p.tokens as usize + token);
+        floats(inputs[2], (position * pairs + pair) * 2, 2)
+    };
+    Cow::Owned((0..pairs).flat_map(pair).copied().collect())
 }
 
 fn rotate(p: &Params, rotations: &[f32], head: &mut [f32]) {

@@ -18,7 +18,20 @@ impl<'a> StepRecorder<'a> {
         let (shape, scratch, native_kernels) = (self.shape, self.scratch, self.features.native_kernels);
         let tokens = shape.tokens;
         let input = self.normed_residual(block.norm.as_ref(), &block.qkv)?;
-        let heads = LmRopeKvStore { tokens: tokens as u32, stride: scratch.qkv.stride as u32, ..block.heads };
+        // Offsets that do not fit would be cut off silently.
+        let offset = |offset: usize, used: bool| match u16::try_from(offset) {
+            _ if !used => Ok(0),
+            Ok(offset) => Ok(u32::from(offset) << LmRopeKvStore::OFFSET_SHIFT),
+            Err(_) => Err(Error::file(format!("a batch of {tokens} tokens is too large for images"))),
+        };
+        let rope_positions = offset(shape.rope_positions_offset(), shape.rope_pairs > 0)?;
+        let visible_ends = offset(shape.visible_ends_offset(), shape.visible_ends)?;
+        let heads = LmRopeKvStore {
+            tokens: tokens as u32,
+            stride: scratch.qkv.stride as u32,
+            flags: block.heads.flags | rope_positions,
+            ..block.heads
+        };
         let attention = LmAttention {
             tokens: tokens as u32,
             blocks: shape.blocks as u32,
@@ -57,7 +70,7 @@ impl<'a> StepRecorder<'a> {
             && block.output_gate.is_none()
             && block.output.matrix.columns == block.output.matrix.model_columns
             && self.runs_on_coopmat(&block.output.matrix, tokens);
-        let attention = LmAttention { packed: u32::from(f16_output), ..attention };
+        let attention = LmAttention { packed: u32::from(f16_output) | visible_ends, ..attention };
 
         let target = if attention.splits > 1 { &scratch.attention_splits } else { &scratch.attended.range };
         let norms = block.head_norms.as_ref().unwrap_or(&scratch.unused);

@@ -59,7 +59,7 @@ impl<'a> StepRecorder<'a> {
         let (shape, scratch) = (self.shape, self.scratch);
         let input_bytes = 4 * shape.input_words as u64;
         self.commands.copy(staging.range(0, input_bytes)?, scratch.inputs.range(0, input_bytes)?)?;
-        if let Some(embedding) = head.and_then(|head| head.embedding(shape.tokens)) {
+        if let Some(embedding) = head.filter(|_| !shape.host_embeddings).and_then(|head| head.embedding(shape.tokens)) {
             self.barrier();
             self.embed(&embedding)?;
         } else if shape.tokens > 0 {

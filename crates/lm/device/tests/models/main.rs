@@ -8,6 +8,8 @@ mod binding_limits;
 mod devices;
 mod embeddings;
 mod hybrid;
+mod image_cases;
+mod images;
 mod in_place;
 mod preload;
 mod recorded_logits;
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
     trials.extend(preload::trials());
     trials.extend(embeddings::trials());
     trials.extend(hybrid::trials());
+    trials.extend(images::trials());
     trials.extend(split_attention::trials());
     trials.extend(in_place::trials());
     trials.extend(binding_limits::trials());

@@ -44,7 +44,10 @@ fn put(body: &mut Value, path: &str, value: &Value) {
         }
         None => {
             if body[first].is_null() {
-                body[first] = json!({"type": "function", "function": {"name": "f"}});
+                body[first] = match first {
+                    "image_url" => json!({"url": "data:,"}),
+                    _ => json!({"type": "function", "function": {"name": "f"}}),
+                };
             }
             put(&mut body[first], rest, value);
         }

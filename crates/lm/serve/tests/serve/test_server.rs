@@ -59,6 +59,7 @@ impl TestServerOptions {
             engine: Engine::start(Box::new(model), Arc::clone(&tokenizer), self.engine.clone()),
             tokenizer,
             template: Arc::new(ChatTemplate::of_model(self.template, "<s>", "</s>")),
+            images: None,
             model: "fake".into(),
             created: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
             details: vec![("architecture".into(), "fake".into())],

@@ -80,6 +80,24 @@ pub(crate) enum LanguageError {
     /// The file to write is the one to read.
     #[error("`{}` is the file to read", path.display())]
     SameFile { path: PathBuf },
+    /// A vision tower or an image cannot be used.
+    #[error("{}: {source}", path.display())]
+    Vision { path: PathBuf, source: Box<roci_vision::Error> },
+    /// The rows of a vision tower are no embeddings of the model.
+    #[error("{}: the tower's rows have {rows} values, and the model's embeddings {embedding}", path.display())]
+    VisionWidth { path: PathBuf, rows: usize, embedding: usize },
+    /// The model has no positions for the rows of a vision tower.
+    #[error("{}: the tower's rows have three-part positions, which the model does not have", path.display())]
+    VisionPositions { path: PathBuf },
+    /// An image is given, but no vision tower.
+    #[error("an image needs the model's vision tower")]
+    NoVision,
+    /// Too many images.
+    #[error(transparent)]
+    Images(#[from] roci_engine::OutOfImageTokens),
+    /// The chat template loses an image.
+    #[error(transparent)]
+    ImageCount(#[from] roci_engine::ImageCount),
     /// The HTTP server failed.
     #[error(transparent)]
     Serve(#[from] roci_serve::ServeError),
@@ -95,6 +113,7 @@ impl LanguageError {
     pub(crate) fn status(&self) -> ExitStatus {
         match self {
             Self::Hal(error) => error.into(),
+            Self::Vision { source, .. } if matches!(**source, roci_vision::Error::Run(_)) => ExitStatus::DeviceFailed,
             Self::Engine(EngineError::Device(_)) => ExitStatus::DeviceFailed,
             _ => ExitStatus::Error,
         }
@@ -139,6 +158,13 @@ impl Hint for LanguageError {
             Self::Quantize { source, .. } => source.hint(),
             Self::Importance { source, .. } => source.hint(),
             Self::SameFile { .. } => Some("write to another file".into()),
+            Self::Vision { source, .. } => source.hint(),
+            Self::VisionWidth { .. } | Self::VisionPositions { .. } => {
+                Some("give the mmproj file that belongs to this model".into())
+            }
+            Self::NoVision => Some("give its mmproj file with `--mmproj FILE`".into()),
+            Self::Images(_) => Some("start roci again".into()),
+            Self::ImageCount(_) => Some("use `--raw`, or another file of the model".into()),
             Self::Serve(error) => error.hint(),
             Self::Host { .. } => Some("give an address of this machine (`--host 127.0.0.1`)".into()),
             Self::Write { .. } => Some("choose a file that you may write to".into()),

@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use roci_base::env;
-use roci_engine::{Engine, Forward, PromptEncoder, Settings};
+use roci_engine::{Engine, Forward, Image, PromptEncoder, Settings, encode_with_images};
 use roci_gguf::Gguf;
 use roci_hal::registry::AUTO;
 use roci_hal::{Device, Registry};
 use roci_lm::architecture::Model;
 use roci_lm::llama2c;
 use roci_lm_device::{CacheType, DeviceModel, estimate};
+use roci_serve::ImageEncoder as _;
 use roci_tokenizer::Tokenizer;
 
 use super::LanguageError;
+use super::vision::{Vision, VisionFile};
 use crate::cli::DriverArgs;
 use crate::commands::auto;
 use crate::printer::Printer;
@@ -23,6 +25,8 @@ use roci_probe::units;
 
 /// Default context size in tokens: the KV cache of a model's whole context may not fit in memory.
 const DEFAULT_CONTEXT: u32 = 4096;
+/// Tokens of a batch of models whose images are evaluated in one.
+const DEFAULT_BATCH: usize = 512;
 
 /// Whether `ROCI_SPECIALIZE` permits kernels specialized for the model; `None` leaves the choice to
 /// the device.
@@ -48,6 +52,8 @@ pub(crate) struct LoadOptions<'a> {
     pub(crate) cache: Option<CacheType>,
     /// Whether activations are never quantized to int8 on GPUs.
     pub(crate) exact: bool,
+    /// The model's mmproj file, for images.
+    pub(crate) mmproj: Option<&'a Path>,
     /// Batching settings of the engine.
     pub(crate) settings: Settings,
 }
@@ -58,7 +64,24 @@ pub(crate) struct LoadedModel {
     pub(crate) engine: Engine,
     /// Encodes prompts with the model's tokenizer and chat template.
     pub(crate) prompts: PromptEncoder,
+    /// The vision tower, if one was given.
+    pub(crate) vision: Option<Arc<Vision>>,
     pub(crate) summary: ModelSummary,
+}
+
+impl LoadedModel {
+    /// The tokens of text whose markers stand for images.
+    pub(crate) fn with_images(
+        &self,
+        text: &str,
+        marker: &str,
+        images: &[Arc<Image>],
+        parse_special: bool,
+    ) -> Result<Vec<u32>, LanguageError> {
+        let around = self.vision.as_ref().map_or(["", ""], |vision| vision.around());
+        let start = |text: &str| self.prompts.encode(text, parse_special);
+        Ok(encode_with_images(&self.prompts.tokenizer, text, marker, images, around, start)?)
+    }
 }
 
 /// Properties of a model for display.
@@ -89,6 +112,7 @@ pub(crate) fn load(
     printer: &Printer,
 ) -> Result<LoadedModel, LanguageError> {
     let file = Arc::new(open(path)?);
+    let vision = options.mmproj.map(VisionFile::open).transpose()?;
     let metadata = file.metadata();
     let trained = roci_lm::architecture::Config::new(metadata)?.context;
     let context = options.context.unwrap_or(trained.min(DEFAULT_CONTEXT));
@@ -117,10 +141,14 @@ pub(crate) fn load(
         trained_context: trained,
         devices: Vec::new(),
     };
-    let forward = load_on_devices(Arc::clone(&file), model, options, drivers, printer, &mut summary)?;
-    let engine = Engine::start(forward, tokenizer, options.settings.clone());
+    let on_devices =
+        load_on_devices(Arc::clone(&file), model, options, vision.as_ref(), drivers, printer, &mut summary)?;
+    let (forward, device) = on_devices;
+    let load = |vision: VisionFile| vision.load(device, forward.limits(), forward.has_grid_positions());
+    let vision = vision.map(load).transpose()?.map(Arc::new);
+    let engine = Engine::start(Box::new(forward), tokenizer, options.settings.clone());
     summary.context = engine.context();
-    Ok(LoadedModel { engine, prompts, summary })
+    Ok(LoadedModel { engine, prompts, vision, summary })
 }
 
 /// Opens a GGUF file.
@@ -136,12 +164,18 @@ fn load_on_devices(
     file: Arc<Gguf>,
     model: Model,
     options: &LoadOptions<'_>,
+    vision: Option<&VisionFile>,
     drivers: &DriverArgs,
     printer: &Printer,
     summary: &mut ModelSummary,
-) -> Result<Box<dyn Forward>, LanguageError> {
+) -> Result<(DeviceModel, Device), LanguageError> {
     let registry = registry(drivers);
-    let (devices, options) = open_devices(&registry, &file, &model, options, printer)?;
+    let sequences = options.settings.max_batch;
+    let (devices, mut options) = open_devices(&registry, &file, &model, options, printer)?;
+    if let Some(rows) = vision.map(VisionFile::batch_rows).filter(|rows| *rows > 0) {
+        options.max_batch_tokens = Some((rows + sequences).max(DEFAULT_BATCH));
+    }
+    let first = devices.first().cloned().ok_or_else(|| roci_hal::Error::invalid("--device", "no device is given"))?;
     summary.devices = devices.iter().map(|device| device.info().uri.to_string()).collect();
     let bar = printer.progress(1);
     bar.set_message(format!("loading {} ({})", summary.name, units::bytes(summary.file_bytes)));
@@ -152,7 +186,7 @@ fn load_on_devices(
     let mut forward = DeviceModel::load(file, model, &devices, &options, &on_progress)?;
     load_kernels(&mut forward, &bar)?;
     bar.finish_and_clear();
-    Ok(Box::new(forward))
+    Ok((forward, first))
 }
 
 /// Loads the kernels of a model, with a progress bar, because most devices compile them on first

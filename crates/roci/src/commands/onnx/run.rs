@@ -160,6 +160,8 @@ fn untested_opset(opset: i64) -> Option<String> {
 fn reject_language_options(arguments: &RunArgs) -> Result<(), LanguageError> {
     let given = [
         ("--prompt", arguments.text.prompt.is_some()),
+        ("--image", !arguments.text.images.is_empty()),
+        ("--mmproj", arguments.language.mmproj.is_some()),
         ("--system", arguments.language.system.is_some()),
         ("--context", arguments.language.context.is_some()),
         ("--cache-type", arguments.language.cache_type.is_some()),
