@@ -85,6 +85,74 @@ fn run_answers_the_same_for_the_same_seed() {
 }
 
 #[test]
+fn speculation_does_not_change_the_answer() {
+    let folder = models();
+    let report = |arguments: &[&str]| {
+        // A text of two letters, in which n-grams recur.
+        let fixed = ["run", "plain.gguf", "-p", "Once", "-n", "60", "--seed", "4", "--json", "--grammar", "two.gbnf"];
+        json(&succeed(roci(folder.path(), &[&fixed[..], arguments].concat())))
+    };
+    std::fs::write(folder.path().join("two.gbnf"), "root ::= [ab]{60}").expect("there is room");
+    let plain = report(&[]);
+    assert_eq!((plain["drafted_tokens"].as_u64(), plain["accepted_tokens"].as_u64()), (Some(0), Some(0)));
+    for arguments in [&["--speculate", "ngram"][..], &["--speculate", "ngram", "--draft-tokens", "2"]] {
+        let found = report(arguments);
+        assert_eq!(found["text"], plain["text"], "{arguments:?}");
+        assert!(found["accepted_tokens"].as_u64() > Some(5), "{arguments:?}: {found}");
+    }
+    for method in ["auto", "off"] {
+        assert_eq!(report(&["--speculate", method])["text"], plain["text"], "{method}");
+    }
+    // The model drafts for itself, but does not know the grammar.
+    let drafted = report(&["--draft", "plain.gguf"]);
+    assert_eq!(drafted["text"], plain["text"]);
+    assert!(drafted["drafted_tokens"].as_u64() > Some(20), "{drafted}");
+    assert_eq!(report(&["--draft", "plain.gguf", "--speculate", "auto"])["text"], plain["text"]);
+}
+
+#[test]
+fn a_prediction_head_does_not_change_the_answer() {
+    let folder = models();
+    let model = roci_lm::synthetic::talking_predicting().bytes().expect("it can be made");
+    std::fs::write(folder.path().join("mtp.gguf"), model).expect("there is room");
+    std::fs::write(folder.path().join("two.gbnf"), "root ::= [ab]{60}").expect("there is room");
+    let report = |arguments: &[&str]| {
+        let fixed = ["run", "mtp.gguf", "-p", "Once", "-n", "60", "--seed", "4", "--json", "--grammar", "two.gbnf"];
+        json(&succeed(roci(folder.path(), &[&fixed[..], arguments].concat())))
+    };
+    let plain = report(&[]);
+    let found = report(&["--speculate", "mtp"]);
+    assert_eq!(found["text"], plain["text"]);
+    assert!(found["drafted_tokens"].as_u64() > Some(20), "{found}");
+    assert_eq!(report(&["--speculate", "auto"])["text"], plain["text"]);
+}
+
+#[test]
+fn unsuitable_options_of_speculation_are_refused() {
+    let folder = models();
+    let run = |arguments: &[&str]| roci(folder.path(), &[&["run", "plain.gguf", "-p", "x"], arguments].concat());
+    assert_eq!(run(&["--speculate", "guess"]).status.code(), Some(2));
+    fail(&run(&["--speculate", "draft"]), 2, "needs a draft model", "--draft MODEL");
+    fail(&run(&["--speculate", "mtp"]), 2, "no prediction head", "--speculate ngram");
+    fail(&run(&["--draft-tokens", "3"]), 2, "has no effect with `--speculate off`", "leave `--draft-tokens` out");
+    let arguments = ["--speculate", "ngram", "--draft", "plain.gguf"];
+    fail(&run(&arguments), 2, "has no effect with `--speculate ngram`", "leave `--draft` out");
+    let mut other = talking();
+    for (key, value) in &mut other.metadata {
+        if key == "tokenizer.ggml.token_type"
+            && let roci_gguf::Value::Array(roci_gguf::Array::I32(kinds)) = value
+        {
+            *kinds.last_mut().expect("it has tokens") = 5;
+        }
+    }
+    std::fs::write(folder.path().join("other.gguf"), other.bytes().expect("it can be made")).expect("there is room");
+    fail(&run(&["--draft", "other.gguf"]), 2, "vocabulary of the draft model differs", "same family");
+    let hybrid = roci_lm::synthetic::talking_hybrid().bytes().expect("it can be made");
+    std::fs::write(folder.path().join("hybrid.gguf"), hybrid).expect("there is room");
+    fail(&run(&["--draft", "hybrid.gguf"]), 2, "recurrent layers", "attention only");
+}
+
+#[test]
 fn run_uses_the_template_of_the_model() {
     let folder = models();
     let run = |arguments: &[&str]| {

@@ -13,7 +13,7 @@ pub(crate) struct OutputRow {
     /// Index of the token in the batch.
     pub(crate) token: u32,
     /// Index of the chunk.
-    chunk: usize,
+    pub(crate) chunk: usize,
 }
 
 /// The tokens of one step.
@@ -50,6 +50,13 @@ impl<'a> Batch<'a> {
             first += count;
         }
         batch
+    }
+
+    /// All rows, in the order of the chunks.
+    pub(crate) fn all_rows(&self) -> Vec<OutputRow> {
+        let chunks = self.chunks.iter().enumerate();
+        let chunks = chunks.flat_map(|(chunk, tokens)| std::iter::repeat_n(chunk, tokens.tokens.len()));
+        (0..).zip(chunks).map(|(token, chunk)| OutputRow { token, chunk }).collect()
     }
 
     /// The shape and the inputs of the step, with these output rows.

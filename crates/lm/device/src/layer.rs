@@ -420,6 +420,6 @@ impl<'a> LayerBuilder<'a> {
 }
 
 /// The weights of an RMS norm. `support` refuses other norms.
-fn rms_weight(norm: &Norm) -> Result<&Vector, Error> {
+pub(crate) fn rms_weight(norm: &Norm) -> Result<&Vector, Error> {
     norm.weight.as_ref().ok_or_else(|| Error::file("norms without weights are not supported"))
 }

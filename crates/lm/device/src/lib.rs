@@ -31,6 +31,7 @@ mod model;
 mod options;
 mod pack;
 mod pack_codes;
+mod prediction;
 mod recorder;
 mod scratch;
 mod shape;

@@ -104,7 +104,8 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
         let last_device = index + 1 == devices.len();
         while next < count {
             let layer = &model.layers[next];
-            let weights = sizer.layer(layer);
+            let input = model.prediction_input.iter().map(|input| &input.projection).filter(|_| next == 0);
+            let weights = sizer.layer(layer) + sizer.linears(input);
             let token_bytes = |block: &Attention| {
                 let head = options.cache.bytes(block.key_length) + options.cache.bytes(block.value_length);
                 block.kv_heads as u64 * head

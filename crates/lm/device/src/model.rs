@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, StateSlots};
+use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, StateSlots, States};
 use roci_gguf::Gguf;
 use roci_hal::{Device, DeviceInfo, Profile};
 use roci_lm::architecture::Model;
@@ -14,6 +14,7 @@ use crate::error::forward_error;
 use crate::features::Features;
 use crate::limits::{MAX_OUTPUT_ROWS, max_batch_tokens, max_splits, scratch_sizes};
 use crate::memory::{Estimate, estimate};
+use crate::prediction::PredictionNorms;
 use crate::recorder::block_tokens;
 use crate::shape::StepShape;
 use crate::stage::{Stage, StageConfig};
@@ -33,6 +34,8 @@ pub struct DeviceModel {
     block_tokens: usize,
     max_splits: usize,
     estimate: Estimate,
+    /// In prediction heads.
+    norms: Option<PredictionNorms>,
 }
 
 impl std::fmt::Debug for DeviceModel {
@@ -95,7 +98,8 @@ impl DeviceModel {
         let coopmat = devices.iter().any(|device| Features::of(device.info(), &options).coopmat);
         let block_tokens = block_tokens(group_size.max().unwrap_or(1), coopmat);
         let max_splits = devices.iter().map(|device| max_splits(&model, device.info())).min().unwrap_or(1);
-        Ok(Self { file, model, limits, stages, block_tokens, max_splits, estimate })
+        let norms = model.prediction_input.as_ref().map(|input| PredictionNorms::new(&file, input)).transpose()?;
+        Ok(Self { file, model, limits, stages, block_tokens, max_splits, estimate, norms })
     }
 
     /// Memory and layers of each device.
@@ -161,8 +165,14 @@ impl DeviceModel {
         &self.model
     }
 
-    /// Evaluates the chunks in one step per stage, each by [`Stage::run`].
-    fn evaluate_chunks(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, Error> {
+    /// Evaluates the chunks in one step per stage, each by [`Stage::run`]. A prediction head reads
+    /// `before`. Hidden states of all tokens go to `states`.
+    fn evaluate_chunks(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+        states: Option<&mut Vec<States>>,
+    ) -> Result<Vec<Output>, Error> {
         let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
         let max_tokens = self.limits.max_batch_tokens;
         if tokens.is_empty() || tokens.len() > max_tokens {
@@ -179,7 +189,8 @@ impl DeviceModel {
         let mut row_groups = batch.output_rows.chunks(max_rows);
         let first_rows = row_groups.next().unwrap_or(&[]);
         let (shape, inputs) = batch.inputs(self.kv_splits(chunks), first_rows, logits);
-        let Self { file, model, stages, .. } = self;
+        let Self { file, model, stages, norms, .. } = self;
+        let norms = norms.as_ref();
         let mut outputs = OutputCollector::new(chunks, model);
         let Some((last, others)) = stages.split_last_mut() else { return Err(Error::file("the model has no layers")) };
 
@@ -190,14 +201,17 @@ impl DeviceModel {
                 staged.copy_from_slice(&residual);
                 Ok(())
             }
-            None => embed(file, model, &tokens, stride, staged),
+            None => match norms {
+                None => embed(file, model, &tokens, stride, staged),
+                Some(norms) => norms.fill((file, model), &tokens, before.unwrap_or_default(), stride, staged),
+            },
         };
         for stage in others {
             let shape = StepShape { output_rows: 0, logits: false, ..shape };
-            let (stride, previous) = (stage.residual_stride(), residual.take());
+            let (stride, previous) = (stage.input_stride(), residual.take());
             residual = Some(stage.run(shape, &inputs, |staged| fill(previous, stride, staged), <[f32]>::to_vec)?);
         }
-        let (stride, output_stride) = (last.residual_stride(), last.output_stride(logits));
+        let (stride, output_stride) = (last.input_stride(), last.output_stride(logits));
         let collect = |rows: &[f32]| outputs.add(logits, rows, output_stride, first_rows);
         last.run(shape, &inputs, |staged| fill(residual, stride, staged), collect)?;
 
@@ -208,17 +222,21 @@ impl DeviceModel {
             more.extend(batch.output_rows.chunks(max_rows).map(|rows| (false, rows)));
         }
         for (logits, rows) in more {
-            let shape = StepShape {
-                block_tokens: 1,
-                output_rows: rows.len(),
-                logits,
-                input_words: rows.len(),
-                kv_splits: 1,
-                ..StepShape::default()
-            };
-            let inputs: Vec<u32> = rows.iter().map(|row| row.token).collect();
+            let (shape, inputs) = rows_only(rows, logits);
             let stride = last.output_stride(logits);
             last.run(shape, &inputs, |_| Ok(()), |values| outputs.add(logits, values, stride, rows))?;
+        }
+        if let Some(states) = states {
+            states.resize_with(chunks.len(), Vec::new);
+            let (stride, length) = (last.output_stride(false), model.config.embedding);
+            for rows in batch.all_rows().chunks(max_rows) {
+                let (shape, inputs) = rows_only(rows, false);
+                let mut add = |values: &[f32]| {
+                    let rows = values.chunks_exact(stride).zip(rows);
+                    rows.for_each(|(values, row)| states[row.chunk].push(values[..length].to_vec()));
+                };
+                last.run(shape, &inputs, |_| Ok(()), &mut add)?;
+            }
         }
         Ok(outputs.finish())
     }
@@ -236,6 +254,11 @@ impl DeviceModel {
         }
     }
 
+    fn failure(&self, error: &Error) -> ForwardError {
+        let lost = self.stages.iter().any(|stage| stage.device.loss().is_some());
+        forward_error(error, lost)
+    }
+
     /// Splits of attention for the longest sequence: a power of two, so that a recording serves
     /// many tokens.
     fn kv_splits(&self, chunks: &[Chunk<'_>]) -> usize {
@@ -244,15 +267,36 @@ impl DeviceModel {
     }
 }
 
+/// A step that computes only these output rows of the previous one, and its inputs.
+fn rows_only(rows: &[OutputRow], logits: bool) -> (StepShape, Vec<u32>) {
+    let shape = StepShape {
+        block_tokens: 1,
+        output_rows: rows.len(),
+        logits,
+        input_words: rows.len(),
+        kv_splits: 1,
+        ..StepShape::default()
+    };
+    (shape, rows.iter().map(|row| row.token).collect())
+}
+
 impl Forward for DeviceModel {
     fn limits(&self) -> &Limits {
         &self.limits
     }
 
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {
-        self.evaluate_chunks(chunks).map_err(|error| {
-            let lost = self.stages.iter().any(|stage| stage.device.loss().is_some());
-            forward_error(&error, lost)
-        })
+        self.evaluate_chunks(chunks, None, None).map_err(|error| self.failure(&error))
+    }
+
+    fn evaluate_with_states(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+    ) -> Result<Vec<(Output, States)>, ForwardError> {
+        let mut states = Vec::new();
+        let outputs = self.evaluate_chunks(chunks, before, Some(&mut states));
+        let outputs = outputs.map_err(|error| self.failure(&error))?;
+        Ok(outputs.into_iter().zip(states).collect())
     }
 }

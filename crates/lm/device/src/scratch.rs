@@ -53,6 +53,8 @@ pub(crate) struct ScratchSizes {
     shared: usize,
     /// The longest input of a product.
     columns: usize,
+    /// Length of the uploaded rows: embeddings, or what a prediction head projects.
+    staged: usize,
     features: Features,
 }
 
@@ -90,6 +92,15 @@ impl ScratchSizes {
             FeedForwardKind::Experts { routing, .. } => routing.experts_per_token,
         });
         let embedding = model.config.embedding;
+        // A prediction head projects an embedding and a hidden state, which are uploaded to `qkv`.
+        let predicted = if model.prediction_input.is_some() { 2 * embedding } else { 0 };
+        let qkv = max_attention(&|block| {
+            let gate = block.output_gate.as_ref().map_or(0, |gate| gate.matrix.outputs());
+            block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length) + gate
+        })
+        .max(max_delta_net(&projected_columns))
+        .max(predicted);
+        let predicted = if predicted > 0 { qkv } else { 0 };
         Self {
             tokens,
             output_rows,
@@ -97,11 +108,7 @@ impl ScratchSizes {
             kv_splits,
             embedding,
             vocabulary: model.config.vocabulary,
-            qkv: max_attention(&|block| {
-                let gate = block.output_gate.as_ref().map_or(0, |gate| gate.matrix.outputs());
-                block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length) + gate
-            })
-            .max(max_delta_net(&projected_columns)),
+            qkv,
             convolved: max_delta_net(&|block| block.convolution.channels()),
             attended,
             gated: gated.max(heads),
@@ -110,7 +117,8 @@ impl ScratchSizes {
             gate_up,
             experts_per_token,
             shared,
-            columns: embedding.max(attended).max(activated).max(shared),
+            columns: embedding.max(attended).max(activated).max(shared).max(predicted),
+            staged: embedding.max(predicted),
             features,
         }
     }
@@ -126,7 +134,7 @@ impl ScratchSizes {
 
     /// Bytes of the staging buffer for inputs.
     pub(crate) fn staging(&self) -> u64 {
-        self.staged_residual_offset() + 4 * (self.tokens * Self::stride(self.embedding)) as u64
+        self.staged_residual_offset() + 4 * (self.tokens * Self::stride(self.staged)) as u64
     }
 
     /// Bytes of the buffer for read-backs.

@@ -10,7 +10,7 @@ use roci_lm::architecture::Model;
 
 use crate::features::{Features, is_software};
 use crate::kernel_cache::{KernelCache, MissingKernel, Specialize};
-use crate::layer::{DeviceHead, DeviceLayer, LayerBuilder};
+use crate::layer::{DeviceHead, DeviceLayer, DeviceLinear, LayerBuilder};
 use crate::options::CacheType;
 use crate::pack_codes::rounds_scales;
 use crate::recorder::StepRecorder;
@@ -28,6 +28,8 @@ pub(crate) struct Stage {
     queue: Queue,
     kernels: KernelCache,
     layers: Vec<DeviceLayer>,
+    /// Projection of the input of a prediction head.
+    input: Option<DeviceLinear>,
     /// On the device with the last layer.
     head: Option<DeviceHead>,
     scratch: Scratch,
@@ -78,6 +80,7 @@ impl Stage {
             // The CPU looks embeddings up in the file.
             let tied = config.model.embedding == config.model.output.matrix
                 && config.layers.start == 0
+                && config.model.prediction_input.is_none()
                 && !features.native_kernels
                 && !rounds_scales(config.file.expect_tensor(&config.model.embedding.tensor)?.info().kind());
             Some(DeviceHead {
@@ -87,6 +90,10 @@ impl Stage {
             })
         } else {
             None
+        };
+        let input = match &config.model.prediction_input {
+            Some(input) if config.layers.start == 0 => Some(builder.linear(&input.projection, 0)?),
+            _ => None,
         };
         builder.finish()?;
         let specialize = match config.options.specialize {
@@ -98,6 +105,7 @@ impl Stage {
             queue: device.queue(0)?,
             kernels: KernelCache::new(device, specialize),
             layers,
+            input,
             head,
             scratch: Scratch::new(device, &config.sizes)?,
             staging: device.allocate(BufferDesc::host(config.sizes.staging()).label("inputs"))?,
@@ -113,16 +121,17 @@ impl Stage {
         })
     }
 
-    /// Floats between rows of the residual stream.
-    pub(crate) fn residual_stride(&self) -> usize {
-        self.scratch.residual.stride
+    /// Floats between rows of the residual stream, or of the input of a prediction head.
+    pub(crate) fn input_stride(&self) -> usize {
+        if self.input.is_some() { self.scratch.qkv.stride } else { self.scratch.residual.stride }
     }
 
     /// Runs a step and waits for it. [`StepRecorder::record`] records its commands on first use;
     /// [`Queue::submit`] submits them.
     ///
-    /// `fill` writes the residual stream of the tokens into the staging buffer, in rows of
-    /// [`residual_stride`](Self::residual_stride) floats. `read` gets the output of the step in the
+    /// `fill` writes the residual stream of the tokens, or the input of a prediction head, into the
+    /// staging buffer, in rows of
+    /// [`input_stride`](Self::input_stride) floats. `read` gets the output of the step in the
     /// read-back buffer, in rows of [`output_stride`](Self::output_stride) floats: the residual
     /// stream, or hidden states or logits on the last stage.
     pub(crate) fn run<T>(
@@ -135,8 +144,8 @@ impl Stage {
         let words: &[u8] = bytemuck::cast_slice(inputs);
         self.staging.range(0, words.len() as u64)?.map_write()?.copy_from_slice(words);
         if shape.tokens > 0 && !self.embeds_on_device(shape.tokens) {
-            let scratch = &self.scratch;
-            let staged = self.staging.range(scratch.staged_residual_offset, scratch.residual.bytes(shape.tokens))?;
+            let bytes = 4 * (shape.tokens * self.input_stride()) as u64;
+            let staged = self.staging.range(self.scratch.staged_residual_offset, bytes)?;
             fill(bytemuck::cast_slice_mut(&mut staged.map_write()?))?;
         }
         let commands = self.recording(shape)?;
@@ -180,11 +189,11 @@ impl Stage {
 
     /// Kernels that steps of these shapes need and that are not loaded yet, found by a dry run.
     pub(crate) fn missing_kernels(&mut self, shapes: &[StepShape]) -> Result<Vec<MissingKernel>, Error> {
-        let Self { device, kernels, layers, head, scratch, staging, readback, cache, features, .. } = self;
+        let Self { device, kernels, layers, input, head, scratch, staging, readback, cache, features, .. } = self;
         kernels.missing(|kernels| {
             for &shape in shapes {
                 let recorder = StepRecorder::new(device, kernels, scratch, shape, *cache, *features);
-                recorder.record(layers, head.as_ref(), staging, readback)?;
+                recorder.with_input(input.as_ref()).record(layers, head.as_ref(), staging, readback)?;
             }
             Ok(())
         })
@@ -211,6 +220,7 @@ impl Stage {
         let recorder =
             StepRecorder::new(&self.device, &mut self.kernels, &self.scratch, shape, self.cache, self.features);
         let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };
+        let recorder = recorder.with_input(self.input.as_ref());
         let commands = recorder.record(layers, self.head.as_ref(), &self.staging, &self.readback)?;
         self.recordings.insert(shape, RecordedStep { commands: commands.clone(), last_used: now, duration: None });
         Ok(commands)

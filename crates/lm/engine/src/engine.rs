@@ -10,11 +10,12 @@ use roci_lm::grammar::Matcher;
 use roci_lm::sample::Sampler;
 use roci_tokenizer::Tokenizer;
 
+use crate::generator::Generator;
 use crate::scheduler::{Command, Scheduler};
-use crate::sequence::{Generator, Sequence};
+use crate::sequence::Sequence;
 use crate::state::{EngineState, RequestSlot, Statistics};
 use crate::stop::StopFilter;
-use crate::{EngineError, Forward, ForwardError, Generation, Limits, Request};
+use crate::{Drafter, EngineError, Forward, ForwardError, Generation, Limits, Request, Speculation};
 
 /// Concurrency limits of an engine.
 // Not `#[non_exhaustive]`: callers build it with `..Settings::default()`.
@@ -51,9 +52,21 @@ struct EngineHandle {
 impl Engine {
     /// Starts the scheduler's thread, which owns the device.
     pub fn start(forward: Box<dyn Forward>, tokenizer: Arc<Tokenizer>, settings: Settings) -> Self {
+        Self::start_with(forward, tokenizer, settings, Speculation::off())
+    }
+
+    /// [`start`](Self::start) with speculative decoding.
+    pub fn start_with(
+        forward: Box<dyn Forward>,
+        tokenizer: Arc<Tokenizer>,
+        settings: Settings,
+        speculation: Speculation,
+    ) -> Self {
         let limits = forward.limits().clone();
         // Each running request gets at least one token of each call, so that none starves.
         let max_batch = settings.max_batch.min(limits.max_chunks).min(limits.max_batch_tokens);
+        let drafts = speculation.drafter.as_ref().and_then(Drafter::limits);
+        let max_batch = drafts.map_or(max_batch, |one| max_batch.min(one.max_chunks).min(one.max_batch_tokens));
         // Each has a recurrent state. One more slot lets a lone sequence start from a checkpoint.
         let states = if limits.state_slots == 0 { usize::MAX } else { limits.state_slots - 1 };
         let max_batch = max_batch.min(states).max(1);
@@ -68,7 +81,7 @@ impl Engine {
             vocabulary: OnceLock::new(),
         });
         let (commands, receiver) = mpsc::channel();
-        let scheduler = Scheduler::new(forward, Arc::clone(&state), receiver);
+        let scheduler = Scheduler::new(forward, speculation, Arc::clone(&state), receiver);
         let thread = std::thread::Builder::new().name("roci-engine".to_owned()).spawn(|| scheduler.run());
         let thread = thread.map_err(|error| {
             let message = format!("the engine's thread could not be started: {error}");

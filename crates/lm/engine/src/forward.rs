@@ -85,6 +85,9 @@ pub struct Output {
     pub rows: Vec<Vec<f32>>,
 }
 
+/// Hidden states of the tokens of a chunk, after the final norm.
+pub type States = Vec<Vec<f32>>;
+
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -115,4 +118,23 @@ pub trait Forward: Send {
     /// If the device fails. KV entries and written states of the chunks are undefined then; other
     /// pages and slots are unchanged unless the device is lost.
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError>;
+
+    /// [`evaluate`](Self::evaluate), also with the hidden states of all tokens of each chunk after
+    /// the final norm. A prediction head reads `before`: for each token of all chunks, the hidden
+    /// state before it.
+    ///
+    /// # Errors
+    /// Those of [`evaluate`](Self::evaluate), and if the device cannot do this.
+    fn evaluate_with_states(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+    ) -> Result<Vec<(Output, States)>, ForwardError> {
+        let _ = (chunks, before);
+        Err(ForwardError {
+            message: "the device returns no hidden states next to logits".to_owned(),
+            hint: Some("use another method of speculation (`--speculate ngram`)".to_owned()),
+            lost: false,
+        })
+    }
 }

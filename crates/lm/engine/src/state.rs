@@ -35,6 +35,12 @@ pub struct Statistics {
     pub prefill_seconds: f64,
     /// Total duration in seconds of device calls with decode steps only.
     pub decode_seconds: f64,
+    /// Tokens that speculation drafted.
+    pub drafted_tokens: u64,
+    /// Drafted tokens that were accepted.
+    pub accepted_tokens: u64,
+    /// Whether speculation is paused because it made generation slower.
+    pub speculation_paused: bool,
     /// KV pages in use by requests.
     pub pages_used: usize,
     /// Unused KV pages that are kept in the prefix cache.

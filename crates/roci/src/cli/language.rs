@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::speculation::SpeculationArgs;
+
 /// Options of generation, for `run` and `chat`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Language models")]
@@ -37,6 +39,8 @@ pub(crate) struct LanguageArgs {
     pub(crate) json_schema: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,
+    #[command(flatten)]
+    pub(crate) speculation: SpeculationArgs,
 }
 
 /// Options of sampling.

@@ -15,6 +15,7 @@ mod model;
 mod objects;
 mod quantize;
 mod serve;
+mod speculation;
 mod train;
 
 use std::path::PathBuf;
@@ -43,6 +44,7 @@ use quantize::QUANTIZE_EXAMPLES;
 pub(crate) use quantize::QuantizeArgs;
 use serve::SERVE_EXAMPLES;
 pub(crate) use serve::ServeArgs;
+pub(crate) use speculation::{Speculate, SpeculationArgs};
 use train::TRAIN_DEMO_EXAMPLES;
 pub(crate) use train::{OptimizerName, TrainDemoArgs};
 

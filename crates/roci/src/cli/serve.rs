@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::speculation::SpeculationArgs;
+
 /// Arguments of `roci serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -58,6 +60,8 @@ pub(crate) struct ServeArgs {
     /// Seconds that requests in flight may take to finish after the server is asked to stop
     #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "10", value_parser = super::seconds, help_heading = "Network")]
     pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) speculation: SpeculationArgs,
 }
 
 pub(super) const SERVE_EXAMPLES: &str = "Examples:

@@ -34,6 +34,8 @@ pub(crate) struct StepRecorder<'a> {
     cache: CacheType,
     features: Features,
     state: StepState,
+    /// Projection of the uploaded rows to the residual stream, in prediction heads.
+    input: Option<&'a DeviceLinear>,
 }
 
 impl<'a> StepRecorder<'a> {
@@ -45,7 +47,21 @@ impl<'a> StepRecorder<'a> {
         cache: CacheType,
         features: Features,
     ) -> Self {
-        Self { kernels, scratch, commands: device.record(), shape, cache, features, state: StepState::default() }
+        Self {
+            kernels,
+            scratch,
+            commands: device.record(),
+            shape,
+            cache,
+            features,
+            state: StepState::default(),
+            input: None,
+        }
+    }
+
+    /// The step of a prediction head with this projection.
+    pub(crate) fn with_input(self, input: Option<&'a DeviceLinear>) -> Self {
+        Self { input, ..self }
     }
 
     /// Records the step: upload of the inputs, embeddings, layers, and the output to `output`.
@@ -62,6 +78,13 @@ impl<'a> StepRecorder<'a> {
         if let Some(embedding) = head.and_then(|head| head.embedding(shape.tokens)) {
             self.barrier();
             self.embed(&embedding)?;
+        } else if let Some(input) = self.input.filter(|_| shape.tokens > 0) {
+            let bytes = scratch.qkv.bytes(shape.tokens);
+            let uploaded = staging.range(scratch.staged_residual_offset, bytes)?;
+            self.commands.copy(uploaded, scratch.qkv.range.range(0, bytes)?)?;
+            self.barrier();
+            self.linear(input, &LinearInput::f32(&scratch.qkv), shape.tokens, &scratch.residual, 0)?;
+            self.state.input_changed();
         } else if shape.tokens > 0 {
             let bytes = scratch.residual.bytes(shape.tokens);
             let uploaded = staging.range(scratch.staged_residual_offset, bytes)?;

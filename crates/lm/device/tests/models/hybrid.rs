@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use libtest_mimic::{Failed, Trial};
 use roci_engine::{
     Chunk, Engine, Event, Forward, ForwardError, KvCapacity, Limits, Output, ReferenceForward, Request, Settings,
+    States,
 };
 use roci_gguf::Type;
 use roci_hal::Device;
@@ -67,11 +68,11 @@ fn larger() -> Case {
 
 /// Evaluates each call on a device and on the reference, and returns the outputs of the reference,
 /// so that tokens do not depend on rounding.
-struct Compared {
-    device: DeviceModel,
-    reference: ReferenceForward,
-    tolerance: NormTolerance,
-    calls: Arc<AtomicUsize>,
+pub(crate) struct Compared {
+    pub(crate) device: DeviceModel,
+    pub(crate) reference: ReferenceForward,
+    pub(crate) tolerance: NormTolerance,
+    pub(crate) calls: Arc<AtomicUsize>,
 }
 
 impl Forward for Compared {
@@ -87,6 +88,30 @@ impl Forward for Compared {
             for (row, (found, expected)) in found.rows.iter().zip(&expected.rows).enumerate() {
                 compare(found, expected, self.tolerance, &format!("row {row} of chunk {chunk} of call {call}"))
                     .map_err(|message| ForwardError { message, hint: None, lost: true })?;
+            }
+        }
+        Ok(expected)
+    }
+
+    fn evaluate_with_states(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+    ) -> Result<Vec<(Output, States)>, ForwardError> {
+        let found = self.device.evaluate_with_states(chunks, before)?;
+        let expected = self.reference.evaluate_with_states(chunks, before)?;
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        for (chunk, ((output, states), expected)) in found.iter().zip(&expected).enumerate() {
+            let counts = [output.rows.len(), states.len(), expected.0.rows.len(), expected.1.len()];
+            let found = output.rows.iter().chain(states);
+            let expected = expected.0.rows.iter().chain(&expected.1);
+            for (row, (found, expected)) in found.zip(expected).enumerate() {
+                let what = format!("row {row} of {counts:?} of chunk {chunk} of call {call}");
+                compare(found, expected, self.tolerance, &what).map_err(|message| ForwardError {
+                    message,
+                    hint: None,
+                    lost: true,
+                })?;
             }
         }
         Ok(expected)

@@ -11,6 +11,7 @@ mod hybrid;
 mod in_place;
 mod preload;
 mod recorded_logits;
+mod speculation;
 mod split_attention;
 
 use std::process::ExitCode;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
     trials.extend(preload::trials());
     trials.extend(embeddings::trials());
     trials.extend(hybrid::trials());
+    trials.extend(speculation::trials());
     trials.extend(split_attention::trials());
     trials.extend(in_place::trials());
     trials.extend(binding_limits::trials());

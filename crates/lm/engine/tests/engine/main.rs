@@ -8,3 +8,4 @@ mod generation;
 mod hybrid;
 mod prefix_cache;
 mod rejection;
+mod speculation;

@@ -100,12 +100,22 @@ impl Config {
 
     /// The hyperparameters, and the traits of the architecture.
     pub(super) fn read(metadata: &Metadata) -> Result<(Self, &'static ArchitectureTraits), ModelError> {
+        Self::read_layers(metadata, false)
+    }
+
+    /// The same, also of the layers that predict further tokens.
+    pub(super) fn read_all_layers(metadata: &Metadata) -> Result<(Self, &'static ArchitectureTraits), ModelError> {
+        Self::read_layers(metadata, true)
+    }
+
+    fn read_layers(metadata: &Metadata, all: bool) -> Result<(Self, &'static ArchitectureTraits), ModelError> {
         let name = metadata.expect_str("general.architecture")?;
         let unknown = || ModelError::Architecture { name: name.to_owned(), known: table::names() };
         let traits = table::find(name).ok_or_else(unknown)?;
         let keys = Keys::new(metadata, traits.name);
 
         let count = LayerCount::read(&keys)?;
+        let count = if all { count.all() } else { count };
         let layers = count.computed;
         let embedding = keys.needed("embedding_length", MAX_LENGTH)?;
         let heads = keys.each("attention.head_count", count, MAX_HEADS)?;
@@ -194,6 +204,22 @@ impl Config {
     /// Number of layers.
     pub fn layers(&self) -> usize {
         self.heads.len()
+    }
+
+    /// The same with one of the layers, without gated delta nets.
+    pub(super) fn only(self, layer: usize) -> Self {
+        Self {
+            heads: vec![self.heads[layer]],
+            kv_heads: vec![self.kv_heads[layer]],
+            feed_forward: vec![self.feed_forward[layer]],
+            expert_layers: vec![self.expert_layers[layer]],
+            windows: vec![self.windows[layer]],
+            chunks: vec![self.chunks[layer]],
+            rotated: vec![self.rotated[layer]],
+            temperatures: vec![self.temperatures[layer]],
+            delta_net: None,
+            ..self
+        }
     }
 }
 

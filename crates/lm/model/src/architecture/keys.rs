@@ -141,4 +141,9 @@ impl LayerCount {
         }
         Ok(Self { file, computed: file - predicting as usize })
     }
+
+    /// The same with the layers that predict further tokens.
+    pub(super) fn all(self) -> Self {
+        Self { computed: self.file, ..self }
+    }
 }

@@ -18,6 +18,7 @@ mod feed_forward;
 mod keys;
 mod layers;
 mod pooling;
+mod prediction;
 mod rope;
 mod scale;
 mod table;
@@ -32,6 +33,7 @@ pub use config::{Config, DeltaNetConfig};
 pub use error::ModelError;
 pub use experts::Experts;
 pub use pooling::Pooling;
+pub use prediction::PredictionInput;
 pub use rope::{RopeConfig, Scaling};
 pub use scale::{matrix_scale, matrix_scales};
 
@@ -48,6 +50,8 @@ pub struct Model {
     /// Factor of the embeddings. A scale of the blocks' outputs is part of it: `h + s * f(norm(h))`
     /// is computed as `h/s + f(norm(h/s))`, with the epsilons of these norms divided by `s²`.
     pub embedding_scale: f32,
+    /// What a prediction head reads besides the embedding; `None` in other models.
+    pub prediction_input: Option<PredictionInput>,
     /// Layers, in order.
     pub layers: Vec<Layer>,
     /// Final norm.
@@ -75,6 +79,7 @@ impl Model {
             context,
             embedding: builder.matrix("token_embd.weight", config.vocabulary, config.embedding)?,
             embedding_scale: config.embedding_scale / config.residual_scale,
+            prediction_input: None,
             layers: layers.collect::<Result<_, _>>()?,
             norm: builder.residual_norm("output_norm")?,
             output: builder.output()?,
@@ -91,6 +96,10 @@ impl Model {
         let mut names: Vec<&str> = vec![&self.embedding.tensor];
         let mut linears: Vec<&Linear> = vec![&self.output];
         let mut vectors: Vec<&Vector> = self.norm.vectors().collect();
+        if let Some(input) = &self.prediction_input {
+            linears.push(&input.projection);
+            vectors.extend(input.vectors());
+        }
         for Layer { mixer, feed_forward, .. } in &self.layers {
             linears.extend(mixer.linears());
             linears.extend(feed_forward.linears());

@@ -104,10 +104,15 @@ impl Reference {
     /// If the token is not in the vocabulary.
     pub fn logits(&self, sequence: &mut SequenceState, token: u32) -> Result<Vec<f32>, UnknownToken> {
         let hidden = self.hidden(sequence, token)?;
-        let mut logits = self.weights.apply(&self.model.output, &hidden);
+        Ok(self.logits_of(&hidden))
+    }
+
+    /// The logits of a hidden state after the final norm.
+    pub fn logits_of(&self, hidden: &[f32]) -> Vec<f32> {
+        let mut logits = self.weights.apply(&self.model.output, hidden);
         logits.iter_mut().for_each(|logit| *logit *= self.model.logit_scale);
         soft_cap(&mut logits, self.model.logit_cap);
-        Ok(logits)
+        logits
     }
 
     /// Appends a token and returns its hidden state after the final norm.
@@ -115,6 +120,20 @@ impl Reference {
     /// # Errors
     /// If the token is not in the vocabulary.
     pub fn hidden(&self, sequence: &mut SequenceState, token: u32) -> Result<Vec<f32>, UnknownToken> {
+        self.hidden_after(sequence, token, &[])
+    }
+
+    /// [`hidden`](Self::hidden) of a prediction head, which also reads the hidden state before the
+    /// token: that of the model, or its own.
+    ///
+    /// # Errors
+    /// If the token is not in the vocabulary.
+    pub fn hidden_after(
+        &self,
+        sequence: &mut SequenceState,
+        token: u32,
+        before: &[f32],
+    ) -> Result<Vec<f32>, UnknownToken> {
         let vocabulary = self.model.config.vocabulary;
         if token as usize >= vocabulary {
             return Err(UnknownToken { token, vocabulary });
@@ -122,6 +141,11 @@ impl Reference {
         let mut layers = Vec::with_capacity(self.model.layers.len());
         let row = self.weights.row(&self.model.embedding, token as usize);
         let mut state: Vec<f32> = row.iter().map(|value| value * self.model.embedding_scale).collect();
+        if let Some(input) = &self.model.prediction_input {
+            let parts =
+                [self.weights.norm(&input.embedding_norm, &state), self.weights.norm(&input.hidden_norm, before)];
+            state = self.weights.apply(&input.projection, &parts.concat());
+        }
         let recurrent = sequence.recurrent.get_or_insert_with(|| RecurrentState::new(&self.model));
         for (index, layer) in self.model.layers.iter().enumerate() {
             let (mixed, kv) = match &layer.mixer {

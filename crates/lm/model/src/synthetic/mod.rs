@@ -155,3 +155,10 @@ pub fn talking_hybrid() -> Case {
         Recipe { architecture: "qwen35", head_norms: Some(NormSpan::Head), hybrid: Some(hybrid), ..talking().recipe };
     Case { metadata: vocabulary::metadata(), ..Case::new("talking-hybrid", recipe) }
 }
+
+/// The same as [`talking_hybrid`] with a prediction head.
+pub fn talking_predicting() -> Case {
+    let hybrid = talking_hybrid();
+    let recipe = Recipe { predicting: true, ..hybrid.recipe };
+    Case { metadata: hybrid.metadata, ..Case::new("talking-predicting", recipe) }
+}

@@ -46,6 +46,8 @@ pub struct Recipe {
     pub experts: Option<(usize, usize)>,
     pub mixture: Mixture,
     pub hybrid: Option<Hybrid>,
+    /// One more layer, which predicts a further token.
+    pub predicting: bool,
     pub window: Option<u32>,
     pub caps: Option<(f32, f32)>,
     pub base: f32,
@@ -118,6 +120,7 @@ impl Default for Recipe {
             experts: None,
             mixture: Mixture::default(),
             hybrid: None,
+            predicting: false,
             window: None,
             caps: None,
             base: 10_000.0,
@@ -134,7 +137,7 @@ impl Recipe {
             ("general.name".to_owned(), Value::from(name)),
             ("tokenizer.ggml.model".to_owned(), Value::from("no_vocab")),
             own("vocab_size", Value::from(self.vocabulary as u32)),
-            own("block_count", Value::from(self.layers as u32)),
+            own("block_count", Value::from(self.layers as u32 + u32::from(self.predicting))),
             own("context_length", Value::from(4096u32)),
             own("embedding_length", Value::from(self.embedding as u32)),
             own("feed_forward_length", Value::from(self.feed_forward as u32)),
@@ -149,6 +152,9 @@ impl Recipe {
             own("rope.dimension_count", Value::from(self.head as u32)),
             own("rope.freq_base", Value::from(self.base)),
         ];
+        if self.predicting {
+            pairs.push(own("nextn_predict_layers", Value::from(1u32)));
+        }
         if let Some((count, used)) = self.experts {
             pairs.push(own("expert_count", Value::from(count as u32)));
             pairs.push(own("expert_used_count", Value::from(used as u32)));
@@ -214,6 +220,14 @@ impl Recipe {
         for layer in 0..self.layers {
             self.layer(layer, &mut list)?;
         }
+        if self.predicting {
+            self.layer(self.layers, &mut list)?;
+            let name = |part: &str| format!("blk.{}.nextn.{part}", self.layers);
+            self.norm(&name("enorm"), self.embedding, &mut list)?;
+            self.norm(&name("hnorm"), self.embedding, &mut list)?;
+            self.norm(&name("shared_head_norm"), self.embedding, &mut list)?;
+            list.linear(&name("eh_proj"), 2 * self.embedding, self.embedding, false)?;
+        }
         Ok(list.tensors)
     }
 
@@ -232,7 +246,7 @@ impl Recipe {
         if self.second_norm {
             self.norm(&name("attn_norm_2"), embedding, list)?;
         }
-        let recurrent = self.hybrid.as_ref().filter(|hybrid| hybrid.is_recurrent(layer));
+        let recurrent = self.hybrid.as_ref().filter(|hybrid| layer < self.layers && hybrid.is_recurrent(layer));
         if let Some(hybrid) = recurrent {
             hybrid.mixer(layer, embedding, list)?;
             return self.feed_forward(layer, list);

@@ -97,6 +97,23 @@ fn layers_for_multi_token_prediction_are_not_computed() {
 }
 
 #[test]
+fn a_prediction_head_is_a_model_of_one_layer() {
+    let file = roci_lm::synthetic::talking_predicting().open().expect("the file is valid");
+    let model = Model::new(&file, Some(64)).expect("the file is valid");
+    let head = Model::prediction_head(&file, 64).expect("the file is valid").expect("it has a head");
+    assert_eq!((model.layers.len(), head.layers.len(), head.config.layers()), (2, 1, 1));
+    assert!(model.is_recurrent() && !head.is_recurrent() && model.prediction_input.is_none());
+    let input = head.prediction_input.as_ref().expect("it reads hidden states");
+    assert_eq!(input.projection.matrix.tensor, "blk.2.nextn.eh_proj.weight");
+    assert_eq!((&head.embedding, &head.output), (&model.embedding, &model.output));
+    let norm = head.norm.weight.as_ref().expect("it has weights");
+    assert_eq!(norm.tensor, "blk.2.nextn.shared_head_norm.weight");
+    assert!(head.tensors().contains(&"blk.2.nextn.hnorm.weight"));
+    let without = roci_lm::synthetic::talking_hybrid().open().expect("the file is valid");
+    assert_eq!(Model::prediction_head(&without, 64).expect("the file is valid"), None);
+}
+
+#[test]
 fn each_tensor_is_listed_once() {
     for case in architectures().into_iter().chain(hybrids()) {
         let file = case.open().expect("the synthetic file is valid");

@@ -61,6 +61,25 @@ pub(crate) enum LanguageError {
     /// The prompt is missing.
     #[error("a language model needs a prompt")]
     NoPrompt,
+    /// `--speculate draft` without a model.
+    #[error("`--speculate draft` needs a draft model")]
+    NoDraft,
+    /// `--speculate mtp` with a model that has no prediction head.
+    #[error("the file has no prediction head that is supported")]
+    NoPredictionHead,
+    /// The option has no effect with this method of speculation.
+    #[error("`{option}` has no effect with `--speculate {method}`")]
+    Speculation {
+        option: &'static str,
+        /// The method.
+        method: &'static str,
+    },
+    /// The draft model's vocabulary differs.
+    #[error("{}: the vocabulary of the draft model differs: {difference}", path.display())]
+    DraftVocabulary { path: PathBuf, difference: String },
+    /// The draft model does not fit the model.
+    #[error(transparent)]
+    Draft(#[from] roci_engine::DraftModelError),
     /// The option does not apply to this kind of model.
     #[error("`{option}` does not apply to {kind}")]
     Option {
@@ -132,6 +151,13 @@ impl Hint for LanguageError {
             Self::Read { .. } => Some("check the path and its permissions".into()),
             Self::Input(_) => Some("convert the text to UTF-8".into()),
             Self::NoPrompt => Some("give one with `-p TEXT`, or chat with the model: `roci chat MODEL`".into()),
+            Self::NoDraft => Some("give one with `--draft MODEL`, or use `--speculate ngram`".into()),
+            Self::NoPredictionHead => Some("use a file of Qwen 3.5 with MTP layers, or `--speculate ngram`".into()),
+            Self::Speculation { option, .. } => Some(format!("leave `{option}` out, or choose another method")),
+            Self::DraftVocabulary { .. } => {
+                Some("use a smaller model of the same family, or `--speculate ngram`".into())
+            }
+            Self::Draft(error) => error.hint(),
             Self::Option { .. } => {
                 Some("leave it out; `roci run --help` lists the options of each kind of model".into())
             }

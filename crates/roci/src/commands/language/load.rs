@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use roci_base::env;
-use roci_engine::{Engine, Forward, PromptEncoder, Settings};
+use roci_engine::{Engine, PromptEncoder, Settings};
 use roci_gguf::Gguf;
 use roci_hal::registry::AUTO;
 use roci_hal::{Device, Registry};
@@ -14,8 +14,8 @@ use roci_lm::llama2c;
 use roci_lm_device::{CacheType, DeviceModel, estimate};
 use roci_tokenizer::Tokenizer;
 
-use super::LanguageError;
-use crate::cli::DriverArgs;
+use super::{LanguageError, speculation};
+use crate::cli::{DriverArgs, SpeculationArgs};
 use crate::commands::auto;
 use crate::printer::Printer;
 use crate::registry::registry;
@@ -48,6 +48,8 @@ pub(crate) struct LoadOptions<'a> {
     pub(crate) cache: Option<CacheType>,
     /// Whether activations are never quantized to int8 on GPUs.
     pub(crate) exact: bool,
+    /// Speculative decoding.
+    pub(crate) speculation: &'a SpeculationArgs,
     /// Batching settings of the engine.
     pub(crate) settings: Settings,
 }
@@ -117,8 +119,20 @@ pub(crate) fn load(
         trained_context: trained,
         devices: Vec::new(),
     };
-    let forward = load_on_devices(Arc::clone(&file), model, options, drivers, printer, &mut summary)?;
-    let engine = Engine::start(forward, tokenizer, options.settings.clone());
+    let drafts = speculation::open(options.speculation, &file, &tokenizer, context)?;
+    let registry = registry(drivers);
+    let (devices, device_options) = open_devices(&registry, &file, &model, options, printer)?;
+    summary.devices = devices.iter().map(|device| device.info().uri.to_string()).collect();
+    let message = format!("loading {} ({})", summary.name, units::bytes(summary.file_bytes));
+    let forward = load_on_devices(&file, model, &devices, &device_options, &message, printer)?;
+    // A prediction head needs the hidden states of the last device.
+    let last = &devices[devices.len().saturating_sub(1)..];
+    let load = |file: &Arc<Gguf>, model: Model, message: &str| {
+        let devices = if model.prediction_input.is_some() { last } else { &devices };
+        load_on_devices(file, model, devices, &device_options, message, printer)
+    };
+    let speculation = speculation::start(options.speculation, drafts, (&file, &forward), load)?;
+    let engine = Engine::start_with(Box::new(forward), tokenizer, options.settings.clone(), speculation);
     summary.context = engine.context();
     Ok(LoadedModel { engine, prompts, summary })
 }
@@ -131,28 +145,25 @@ pub(crate) fn open(path: &Path) -> Result<Gguf, LanguageError> {
     })
 }
 
-/// Opens the devices, uploads the model to them, and compiles its kernels, with a progress bar.
+/// Uploads a model to its devices and compiles its kernels, with a progress bar.
 fn load_on_devices(
-    file: Arc<Gguf>,
+    file: &Arc<Gguf>,
     model: Model,
-    options: &LoadOptions<'_>,
-    drivers: &DriverArgs,
+    devices: &[Device],
+    options: &roci_lm_device::Options,
+    message: &str,
     printer: &Printer,
-    summary: &mut ModelSummary,
-) -> Result<Box<dyn Forward>, LanguageError> {
-    let registry = registry(drivers);
-    let (devices, options) = open_devices(&registry, &file, &model, options, printer)?;
-    summary.devices = devices.iter().map(|device| device.info().uri.to_string()).collect();
+) -> Result<DeviceModel, LanguageError> {
     let bar = printer.progress(1);
-    bar.set_message(format!("loading {} ({})", summary.name, units::bytes(summary.file_bytes)));
+    bar.set_message(message.to_owned());
     let on_progress = |done: u64, total: u64| {
         bar.set_length(total);
         bar.set_position(done);
     };
-    let mut forward = DeviceModel::load(file, model, &devices, &options, &on_progress)?;
+    let mut forward = DeviceModel::load(Arc::clone(file), model, devices, options, &on_progress)?;
     load_kernels(&mut forward, &bar)?;
     bar.finish_and_clear();
-    Ok(Box::new(forward))
+    Ok(forward)
 }
 
 /// Loads the kernels of a model, with a progress bar, because most devices compile them on first
@@ -186,12 +197,14 @@ fn open_devices(
     let cache = options.cache.unwrap_or_default();
     let exact = options.exact;
     let specialize = specialize()?;
+    // A step with drafts keeps the state before it.
+    let speculates = options.speculation.method().is_some();
     let options_for = |sequences: usize| roci_lm_device::Options {
         cache,
         exact,
         specialize,
         cache_tokens: Some(context.saturating_mul(sequences)),
-        state_slots: roci_lm_device::Options::state_slots(sequences),
+        state_slots: roci_lm_device::Options::state_slots(sequences) + if speculates { sequences } else { 0 },
         ..Default::default()
     };
     // Sequences share the KV cache and the slots of recurrent state: sized for `max_batch` sequences

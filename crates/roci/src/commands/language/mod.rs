@@ -8,6 +8,7 @@ mod load;
 mod quantize;
 mod run;
 mod serve;
+mod speculation;
 
 use std::io::Read;
 use std::path::Path;

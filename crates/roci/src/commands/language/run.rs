@@ -31,6 +31,10 @@ struct Report {
     prompt_tokens: usize,
     /// Generated tokens.
     completion_tokens: usize,
+    /// Tokens that speculation drafted; null if interrupted.
+    drafted_tokens: Option<usize>,
+    /// Drafted tokens that were accepted; null if interrupted.
+    accepted_tokens: Option<usize>,
     /// The name of `completion_tokens` in version 1.
     tokens: usize,
     load_seconds: f64,
@@ -51,6 +55,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         context: language.context,
         cache: language.cache_type,
         exact: language.exact,
+        speculation: &language.speculation,
         settings: Settings { max_batch: 1, max_waiting: 0 },
     };
     interrupt::listen();
@@ -78,6 +83,8 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
             seed,
             prompt_tokens,
             completion_tokens: answer.tokens,
+            drafted_tokens: end.map(|end| end.drafted_tokens),
+            accepted_tokens: end.map(|end| end.accepted_tokens),
             tokens: answer.tokens,
             load_seconds,
             prompt_seconds: seconds(|end| end.timings.prefill),

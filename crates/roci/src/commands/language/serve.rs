@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         context: arguments.context,
         cache: arguments.cache_type,
         exact: arguments.exact,
+        speculation: &arguments.speculation,
         settings: Settings { max_batch: arguments.parallel, max_waiting: arguments.queue },
     };
     let LoadedModel { engine, prompts, summary } = load(&arguments.model, &options, drivers, printer)?;

@@ -29,6 +29,7 @@ pub(crate) fn run(arguments: &ChatArgs, drivers: &DriverArgs, printer: &Printer)
         context: arguments.language.context,
         cache: arguments.language.cache_type,
         exact: arguments.language.exact,
+        speculation: &arguments.language.speculation,
         settings: Settings { max_batch: 1, max_waiting: 0 },
     };
     interrupt::listen();
