@@ -61,6 +61,36 @@ fn the_table_has_a_row_for_each_test() {
 }
 
 #[test]
+fn parallel_sequences_are_measured_in_sum() {
+    let folder = models();
+    let json = succeed(&bench(folder.path(), &[&FEW[..], &["--parallel", "1,4", "--json"]].concat()));
+    let read = llama_bench::read(&json);
+    let names: Vec<_> = read.tests.iter().map(|test| test.name.as_str()).collect();
+    assert_eq!(names, ["pp5", "tg3", "tg3 x4"]);
+    let entries: Value = serde_json::from_str(&json).expect("it is JSON");
+    let four = &entries[2];
+    assert_eq!((&four["n_gen"], &four["roci"]["n_parallel"]), (&3.into(), &4.into()));
+    // Three tokens of each of four sequences.
+    let number = |key: &str| four[key][0].as_f64().expect("a number");
+    assert!((number("samples_ts") * number("samples_ns") / 1e9 - 12.0).abs() < 1e-6);
+    let own = |key: &str| four["roci"][key].as_f64().expect("a number");
+    assert!((own("limit_ts") / (4.0 * own("bandwidth") / own("bytes_per_token")) - 1.0).abs() < 1e-9);
+    let markdown = succeed(&bench(folder.path(), &[&FEW[..], &["--parallel", "4", "-o", "md"]].concat()));
+    assert!(markdown.contains(" tg3 x4 |"), "{markdown}");
+}
+
+#[test]
+fn parallel_sequences_that_cannot_be_measured_are_refused() {
+    let folder = models();
+    let many = bench(folder.path(), &[&FEW[..], &["--parallel", "3", "--ubatch-size", "2"]].concat());
+    assert_ne!(many.status.code(), Some(0));
+    assert!(stderr(&many).contains("tg3 x3 has 3 sequences"), "{}", stderr(&many));
+    let sql = bench(folder.path(), &[&FEW[..], &["--parallel", "3", "-o", "sql"]].concat());
+    assert_ne!(sql.status.code(), Some(0));
+    assert!(stderr(&sql).contains("`-o sql` has no column"), "{}", stderr(&sql));
+}
+
+#[test]
 fn the_lab_parses_the_output() {
     let folder = models();
     let json = succeed(&bench(folder.path(), &[&FEW[..], &["--json"]].concat()));

@@ -154,10 +154,33 @@ fn run_of_a_language_model() {
     let model = folder.path().join("model.gguf");
     std::fs::write(&model, roci_lm::synthetic::talking().bytes().expect("it can be made")).expect("there is room");
     let value = output(&["run", &model.display().to_string(), "-p", "Once", "-n", "3", "--device", "cpu", "--json"], 0);
-    // An interrupted answer has no times.
-    let stopped = json!({ "prompt_seconds": null, "generation_seconds": null });
+    // An interrupted answer has no times and no counts.
+    let stopped = json!({
+        "prompt_seconds": null, "generation_seconds": null, "drafted_tokens": null, "accepted_tokens": null,
+    });
     assert_renamed(std::slice::from_ref(&value));
     assert_shape("answer", &[value, stopped]);
+}
+
+#[test]
+fn embed_and_rerank() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, pooling: u32| {
+        let mut case = roci_lm::synthetic::talking();
+        case.metadata.push(("llama.pooling_type".to_owned(), pooling.into()));
+        let head = roci_lm::synthetic::EncoderRecipe { pooled: &[("cls.output", 64, 1, false)], ..Default::default() };
+        case.recipe.encoder = (pooling == 4).then_some(head);
+        std::fs::write(path(name), case.bytes().expect("it can be made")).expect("there is room");
+    };
+    write("mean.gguf", 1);
+    write("rank.gguf", 4);
+    let embeddings = output(&["embed", &path("mean.gguf"), "a text", "--device", "cpu", "--json"], 0);
+    assert_eq!((&embeddings["schema"], &embeddings["version"]), (&json!("roci.embeddings"), &json!(1)));
+    assert_shape("embeddings", &[embeddings]);
+    let ranking = output(&["rerank", &path("rank.gguf"), "--query", "a", "b", "--device", "cpu", "--json"], 0);
+    assert_eq!((&ranking["schema"], &ranking["version"]), (&json!("roci.ranking"), &json!(1)));
+    assert_shape("ranking", &[ranking]);
 }
 
 #[test]

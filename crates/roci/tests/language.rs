@@ -85,6 +85,74 @@ fn run_answers_the_same_for_the_same_seed() {
 }
 
 #[test]
+fn speculation_does_not_change_the_answer() {
+    let folder = models();
+    let report = |arguments: &[&str]| {
+        // A text of two letters, in which n-grams recur.
+        let fixed = ["run", "plain.gguf", "-p", "Once", "-n", "60", "--seed", "4", "--json", "--grammar", "two.gbnf"];
+        json(&succeed(roci(folder.path(), &[&fixed[..], arguments].concat())))
+    };
+    std::fs::write(folder.path().join("two.gbnf"), "root ::= [ab]{60}").expect("there is room");
+    let plain = report(&[]);
+    assert_eq!((plain["drafted_tokens"].as_u64(), plain["accepted_tokens"].as_u64()), (Some(0), Some(0)));
+    for arguments in [&["--speculate", "ngram"][..], &["--speculate", "ngram", "--draft-tokens", "2"]] {
+        let found = report(arguments);
+        assert_eq!(found["text"], plain["text"], "{arguments:?}");
+        assert!(found["accepted_tokens"].as_u64() > Some(5), "{arguments:?}: {found}");
+    }
+    for method in ["auto", "off"] {
+        assert_eq!(report(&["--speculate", method])["text"], plain["text"], "{method}");
+    }
+    // The model drafts for itself, but does not know the grammar.
+    let drafted = report(&["--draft", "plain.gguf"]);
+    assert_eq!(drafted["text"], plain["text"]);
+    assert!(drafted["drafted_tokens"].as_u64() > Some(20), "{drafted}");
+    assert_eq!(report(&["--draft", "plain.gguf", "--speculate", "auto"])["text"], plain["text"]);
+}
+
+#[test]
+fn a_prediction_head_does_not_change_the_answer() {
+    let folder = models();
+    let model = roci_lm::synthetic::talking_predicting().bytes().expect("it can be made");
+    std::fs::write(folder.path().join("mtp.gguf"), model).expect("there is room");
+    std::fs::write(folder.path().join("two.gbnf"), "root ::= [ab]{60}").expect("there is room");
+    let report = |arguments: &[&str]| {
+        let fixed = ["run", "mtp.gguf", "-p", "Once", "-n", "60", "--seed", "4", "--json", "--grammar", "two.gbnf"];
+        json(&succeed(roci(folder.path(), &[&fixed[..], arguments].concat())))
+    };
+    let plain = report(&[]);
+    let found = report(&["--speculate", "mtp"]);
+    assert_eq!(found["text"], plain["text"]);
+    assert!(found["drafted_tokens"].as_u64() > Some(20), "{found}");
+    assert_eq!(report(&["--speculate", "auto"])["text"], plain["text"]);
+}
+
+#[test]
+fn unsuitable_options_of_speculation_are_refused() {
+    let folder = models();
+    let run = |arguments: &[&str]| roci(folder.path(), &[&["run", "plain.gguf", "-p", "x"], arguments].concat());
+    assert_eq!(run(&["--speculate", "guess"]).status.code(), Some(2));
+    fail(&run(&["--speculate", "draft"]), 2, "needs a draft model", "--draft MODEL");
+    fail(&run(&["--speculate", "mtp"]), 2, "no prediction head", "--speculate ngram");
+    fail(&run(&["--draft-tokens", "3"]), 2, "has no effect with `--speculate off`", "leave `--draft-tokens` out");
+    let arguments = ["--speculate", "ngram", "--draft", "plain.gguf"];
+    fail(&run(&arguments), 2, "has no effect with `--speculate ngram`", "leave `--draft` out");
+    let mut other = talking();
+    for (key, value) in &mut other.metadata {
+        if key == "tokenizer.ggml.token_type"
+            && let roci_gguf::Value::Array(roci_gguf::Array::I32(kinds)) = value
+        {
+            *kinds.last_mut().expect("it has tokens") = 5;
+        }
+    }
+    std::fs::write(folder.path().join("other.gguf"), other.bytes().expect("it can be made")).expect("there is room");
+    fail(&run(&["--draft", "other.gguf"]), 2, "vocabulary of the draft model differs", "same family");
+    let hybrid = roci_lm::synthetic::talking_hybrid().bytes().expect("it can be made");
+    std::fs::write(folder.path().join("hybrid.gguf"), hybrid).expect("there is room");
+    fail(&run(&["--draft", "hybrid.gguf"]), 2, "recurrent layers", "attention only");
+}
+
+#[test]
 fn run_uses_the_template_of_the_model() {
     let folder = models();
     let run = |arguments: &[&str]| {
@@ -234,10 +302,39 @@ fn invalid_requests_are_errors_of_one_line() {
         "`--prompt` does not apply to ONNX models",
         "leave it out",
     );
+    let moe = ["run", onnx, "--n-cpu-moe", "1"];
+    fail(&roci(folder.path(), &moe), 2, "`--n-cpu-moe` does not apply to ONNX models", "leave it out");
     fail(&roci(folder.path(), &["run", onnx, "--exact"]), 2, "`--exact` does not apply to ONNX models", "leave it out");
     // Input from a pipe ends at the first error.
     let long = with_input(folder.path(), &["chat", "chat.model", "--context", "64"], "long ".repeat(99).as_bytes());
     fail(&long, 2, "the context holds only 64", "--context");
+}
+
+#[test]
+fn experts_can_be_computed_on_the_cpu() {
+    let folder = models();
+    let mut case = talking();
+    case.recipe.experts = Some((4, 2));
+    std::fs::write(folder.path().join("experts.gguf"), case.bytes().expect("it can be made")).expect("there is room");
+    let run = |options: &[&str]| {
+        let output =
+            roci(folder.path(), &[&["run", "experts.gguf", "-p", "a", "-n", "4", "--seed", "1"], options].concat());
+        (String::from_utf8_lossy(&output.stderr).into_owned(), succeed(output))
+    };
+    let (note, text) = run(&[]);
+    assert_eq!(note, "");
+    let (note, all) = run(&["--cpu-moe"]);
+    assert!(note.starts_with("experts of all 2 layers on the CPU: ") && note.contains(" on cpu"), "{note}");
+    let (note, first) = run(&["--n-cpu-moe", "1"]);
+    assert!(note.starts_with("experts of the first 1 of 2 layers on the CPU: "), "{note}");
+    // The CPU computes all layers in any case.
+    assert_eq!([&all, &first], [&text, &text]);
+    let (_, answer) = run(&["--json"]);
+    let placement = &json(&answer)["model"]["placement"];
+    assert_eq!((&placement[0]["device"], &placement[0]["layers"]), (&"cpu".into(), &2.into()), "{placement}");
+    assert!(placement[0]["bytes"].as_u64() > placement[0]["expert_bytes"].as_u64(), "{placement}");
+    let both = roci(folder.path(), &["run", "experts.gguf", "-p", "a", "--cpu-moe", "--n-cpu-moe", "1"]);
+    assert_eq!(both.status.code(), Some(2));
 }
 
 #[test]
@@ -334,4 +431,63 @@ fn checkpoints_are_converted_and_run() {
         std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
     names.sort();
     assert_eq!(names, ["chat.model", "plain.gguf", "tiny.bin", "tiny.gguf", "tokenizer.bin"]);
+}
+
+/// A folder with a model for embeddings and a reranker.
+fn text_models() -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    let write = |name: &str, case: &roci_lm::synthetic::Case| {
+        std::fs::write(folder.path().join(name), case.bytes().expect("it can be made")).expect("there is room");
+    };
+    let mut case = talking();
+    case.metadata.push(("llama.pooling_type".to_owned(), 1u32.into()));
+    write("mean.gguf", &case);
+    let mut case = talking();
+    case.metadata.push(("llama.pooling_type".to_owned(), 4u32.into()));
+    case.recipe.encoder =
+        Some(roci_lm::synthetic::EncoderRecipe { pooled: &[("cls.output", 64, 1, true)], ..Default::default() });
+    write("rank.gguf", &case);
+    folder
+}
+
+#[test]
+fn embed_prints_a_vector_per_text() {
+    let folder = text_models();
+    std::fs::write(folder.path().join("texts.txt"), "third\nfourth\n").expect("there is room");
+    let arguments = ["embed", "mean.gguf", "first", "second", "--file", "texts.txt", "--device", "cpu"];
+    let lines = succeed(roci(folder.path(), &arguments));
+    let vectors: Vec<Vec<f64>> =
+        lines.lines().map(|line| line.split(' ').map(|number| number.parse().expect("a number")).collect()).collect();
+    assert_eq!(vectors.iter().map(Vec::len).collect::<Vec<_>>(), [64; 4]);
+    for vector in &vectors {
+        let length: f64 = vector.iter().map(|value| value * value).sum();
+        assert!((length - 1.0).abs() < 1e-5, "{length}");
+    }
+    assert_ne!(vectors[0], vectors[1]);
+    let json = succeed(roci(folder.path(), &["embed", "mean.gguf", "first", "--device", "cpu", "--json"]));
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["embeddings"][0]["embedding"][7].as_f64(), Some(vectors[0][7]));
+
+    fail(&roci(folder.path(), &["embed", "mean.gguf", "--device", "cpu"]), 2, "there are no texts", "--file");
+    let wrong = roci(folder.path(), &["embed", "rank.gguf", "a", "--device", "cpu"]);
+    fail(&wrong, 2, "pooling type `rank`", "reranker");
+}
+
+#[test]
+fn rerank_sorts_documents() {
+    let folder = text_models();
+    let rerank = |more: &[&str]| {
+        let arguments = ["rerank", "rank.gguf", "--query", "a query", "--device", "cpu", "one", "two", "three"];
+        succeed(roci(folder.path(), &[&arguments[..], more].concat()))
+    };
+    let lines = rerank(&[]);
+    let scores: Vec<f64> =
+        lines.lines().map(|line| line.trim().split("  ").next().expect("a score").parse().expect("a number")).collect();
+    assert!(scores.len() == 3 && scores.is_sorted_by(|a, b| a >= b), "{lines}");
+    let json: Value = serde_json::from_str(&rerank(&["--json", "--top", "2"])).expect("JSON");
+    let results = json["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 2);
+    assert!(lines.lines().next().expect("a line").ends_with(results[0]["document"].as_str().expect("a text")));
+    let wrong = roci(folder.path(), &["rerank", "mean.gguf", "--query", "a", "b", "--device", "cpu"]);
+    fail(&wrong, 2, "gives no scores", "reranker");
 }

@@ -41,6 +41,8 @@ fn serve() -> SocketAddr {
         engine: Engine::start(Box::new(Brief { model, end }), Arc::clone(&tokenizer), Settings::default()),
         tokenizer,
         template: Arc::new(ChatTemplate::of_model(None, "<s>", "</s>")),
+        images: None,
+        pair_template: None,
         model: "fuzz".into(),
         created: SystemTime::UNIX_EPOCH,
         details: Vec::new(),

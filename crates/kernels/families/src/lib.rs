@@ -46,13 +46,16 @@ mod lm_embed;
 mod lm_gated_rms_norm;
 mod lm_glu;
 mod lm_l2_norm;
+mod lm_layer_norm;
 mod lm_linear;
 mod lm_moe_combine;
 mod lm_moe_top_k;
+mod lm_quantize_i8;
 mod lm_rms_norm;
 mod lm_rope_kv_store;
 mod lm_short_conv;
 mod lm_sigmoid_gate;
+mod lm_ssm_scan;
 mod matmul;
 mod matvec;
 mod native_only;
@@ -97,17 +100,21 @@ pub use lm_embed::LmEmbed;
 pub use lm_gated_rms_norm::LmGatedRmsNorm;
 pub use lm_glu::LmGlu;
 pub use lm_l2_norm::LmL2Norm;
+pub use lm_layer_norm::LmLayerNorm;
 pub use lm_linear::{LmLinear, WeightFormat};
 pub use lm_moe_combine::LmMoeCombine;
 pub use lm_moe_top_k::LmMoeTopK;
+pub use lm_quantize_i8::LmQuantizeI8;
 pub use lm_rms_norm::LmRmsNorm;
 pub use lm_rope_kv_store::LmRopeKvStore;
 pub use lm_short_conv::LmShortConv;
 pub use lm_sigmoid_gate::LmSigmoidGate;
+pub use lm_ssm_scan::LmSsmScan;
 pub use matmul::{MATMUL_LARGE_TILE, MATMUL_MATRIX_TILE, MATMUL_TILE, Matmul, MatmulForm};
 pub use matvec::{MATVEC_ROWS, Matvec};
 pub use native_only::{
-    BlockedLayout, ConvBlocked, LmEmbedPacked, LmMatmulPacked, LmQuantize, MatmulPacked, PoolBlocked, Reorder,
+    BlockedLayout, ConvBlocked, LmEmbedPacked, LmExpertsPacked, LmMatmulPacked, LmQuantize, MatmulPacked, PoolBlocked,
+    Reorder,
 };
 pub use normalize::Normalize;
 pub use pool::Pool;
@@ -154,11 +161,14 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_linear::FAMILIES,
     lm_embed::FAMILIES,
     lm_cast_f16::FAMILIES,
+    lm_quantize_i8::FAMILIES,
     lm_add_rms_norm::FAMILIES,
     lm_rms_norm::FAMILIES,
     lm_l2_norm::FAMILIES,
+    lm_layer_norm::FAMILIES,
     lm_short_conv::FAMILIES,
     lm_delta_rule::FAMILIES,
+    lm_ssm_scan::FAMILIES,
     lm_gated_rms_norm::FAMILIES,
     lm_rope_kv_store::FAMILIES,
     lm_attention::FAMILIES,

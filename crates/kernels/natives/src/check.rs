@@ -19,11 +19,11 @@ pub(super) fn bindings<const N: usize>(launch: &NativeLaunch<'_>) -> Result<[Nat
     launch.bindings.try_into().map_err(|_| format!("expects {N} bindings, got {}", launch.bindings.len()))
 }
 
-/// The accesses of a kernel with this many bindings, at most four: it writes the last one and reads
+/// The accesses of a kernel with this many bindings, at most six: it writes the last one and reads
 /// the others.
 pub(super) fn last_written(bindings: usize) -> &'static [roci_hal::Access] {
     use roci_hal::Access::{Read, ReadWrite};
-    const ACCESSES: &[roci_hal::Access] = &[Read, Read, Read, ReadWrite];
+    const ACCESSES: &[roci_hal::Access] = &[Read, Read, Read, Read, Read, ReadWrite];
     &ACCESSES[ACCESSES.len() - bindings..]
 }
 

@@ -15,6 +15,7 @@
 //! | `reorder` | x, y |
 //! | `lm_quantize` | x, y |
 //! | `lm_matmul_packed` | packed weights, x, bias, y |
+//! | `lm_experts_packed` | packed weights, x, experts, bias, scales, y |
 //! | `lm_embed_packed` | packed weights, index, y |
 //!
 //! The last binding is written; of `moments`, `top_k` and `lm_moe_top_k` the last two are, and of
@@ -72,6 +73,7 @@ mod words;
 
 use std::sync::Arc;
 
+use roci_families::WeightFormat;
 use roci_hal::native::NativeKernel;
 
 pub use blocked::pack_blocked;
@@ -118,12 +120,20 @@ static NATIVE_ONLY_KERNELS: &[&[(&str, usize, KernelFactory)]] = &[
     blocked::reorder::NATIVE_ONLY_KERNELS,
     lm_cpu::quantize::NATIVE_ONLY_KERNELS,
     lm_cpu::matmul_packed::NATIVE_ONLY_KERNELS,
+    lm_cpu::experts_packed::NATIVE_ONLY_KERNELS,
     lm_cpu::embed_packed::NATIVE_ONLY_KERNELS,
 ];
 
 /// All kernels that GPUs have too.
 fn kernels() -> impl Iterator<Item = &'static (&'static str, KernelFactory)> {
     KERNELS.iter().chain(reference::KERNELS).copied().flatten()
+}
+
+/// The weights of a group of a matrix, from its codes and its scales.
+pub fn dequantize_group(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize) -> [f32; 32] {
+    let mut weights = [0.0; 32];
+    reference::dequantize_group(format, codes, scales, group, &mut weights);
+    weights
 }
 
 /// The kernel of this name, at the best level of this CPU.

@@ -125,8 +125,15 @@ fn check(case: Case<'_>) {
             let mut y = vec![f32::NAN; tokens * case.heads * piece];
             let name = if case.bytes { "lm_attention_q8" } else { "lm_attention_f16" };
             let kernel = find_for(name, *level).expect("the kernel exists");
-            let bindings =
-                [bound(&mut inputs), bound(&mut q), bound(&mut key_words), bound(&mut value_words), bound(&mut y)];
+            let mut sinks = [0_f32; 4];
+            let bindings = [
+                bound(&mut inputs),
+                bound(&mut q),
+                bound(&mut key_words),
+                bound(&mut value_words),
+                bound(&mut sinks),
+                bound(&mut y),
+            ];
             let launch =
                 NativeLaunch { grid: [1; 3], bindings: &bindings, constants: bytemuck::bytes_of(&p), workers: 2 };
             let parts = kernel.prepare(&launch).expect("the launch is valid");

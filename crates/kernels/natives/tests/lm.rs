@@ -1,6 +1,9 @@
 //! Products with packed matrices against plain sums in f64 over the values that `roci_gguf` decodes
 //! from the same blocks, at every instruction set of this CPU.
 
+#[path = "lm/experts.rs"]
+mod experts;
+
 use bytemuck::Pod;
 use fastrand::Rng;
 use half::f16;

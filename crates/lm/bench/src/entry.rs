@@ -58,10 +58,18 @@ pub fn threads(info: &DeviceInfo) -> Option<u32> {
 }
 
 impl Entry {
-    /// Upper limit of tokens per second by memory bandwidth; decode only.
+    /// Upper limit of tokens per second by memory bandwidth; decode only. Sequences that decode
+    /// together share each read of the weights.
     pub fn limit(&self) -> Option<f64> {
-        let bytes = self.setting.work.bytes as f64;
-        self.setting.bandwidth.filter(|_| self.test.phase == Phase::Decode && bytes > 0.0).map(|rate| rate / bytes)
+        let (bytes, tokens) = (self.setting.work.bytes as f64, self.test.parallel as f64);
+        let rate = self.setting.bandwidth.filter(|_| self.test.phase == Phase::Decode && bytes > 0.0);
+        rate.map(|rate| tokens * rate / bytes)
+    }
+
+    /// Bytes of weights read per second; decode only.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let bytes = self.setting.work.bytes as f64 / self.test.parallel as f64;
+        (self.test.phase == Phase::Decode).then(|| self.samples.rate().mean * bytes)
     }
 
     /// The measured speed as a fraction of the limit.
@@ -112,6 +120,7 @@ impl Entry {
     /// Fields that llama-bench does not have; null if they do not apply to the test.
     pub fn own(&self) -> Vec<(&'static str, Value)> {
         vec![
+            ("n_parallel", json!(self.test.parallel)),
             ("bytes_per_token", json!(self.setting.work.bytes)),
             ("operations_per_token", json!(self.setting.work.operations)),
             ("bandwidth", json!(self.setting.bandwidth)),
@@ -168,7 +177,7 @@ pub(crate) mod example {
                 batch: 512,
                 cache: CacheType::F16,
             },
-            test: Test { phase, tokens, depth: 0 },
+            test: Test { phase, tokens, depth: 0, parallel: 1 },
             samples: Samples { tokens, runs: runs.iter().map(|run| Duration::from_millis(*run)).collect() },
             time: "2026-11-17T09:30:00Z".to_owned(),
         }
@@ -186,6 +195,10 @@ mod tests {
         assert_eq!((written.limit(), written.share(), written.operations()), (Some(40.0), Some(0.5), None));
         let prompt = entry("cpu", Phase::Prefill, 100, &[5000]);
         assert_eq!((prompt.limit(), prompt.share(), prompt.operations()), (None, None, Some(4e10)));
+        let mut together = written.clone();
+        (together.test.parallel, together.samples.tokens) = (4, 400);
+        assert_eq!((together.limit(), together.share()), (Some(160.0), Some(0.5)));
+        assert_eq!((together.bytes_per_second(), written.bytes_per_second()), (Some(12e9), Some(12e9)));
         let mut unknown = written;
         unknown.setting.bandwidth = None;
         assert_eq!((unknown.limit(), unknown.share()), (None, None));

@@ -20,7 +20,7 @@ pub fn rate(entry: &Entry) -> String {
     match entry.operations() {
         Some(operations) if operations >= 1e12 => format!("{:.2} TFLOP/s", operations / 1e12),
         Some(operations) => format!("{:.2} GFLOP/s", operations / 1e9),
-        None => format!("{:.2} GB/s", entry.samples.rate().mean * entry.setting.work.bytes as f64 / 1e9),
+        None => format!("{:.2} GB/s", entry.bytes_per_second().unwrap_or(0.0) / 1e9),
     }
 }
 

@@ -19,6 +19,6 @@ mod work;
 pub use entry::{BUILD, Entry, Setting, threads};
 pub use measure::{Outcome, Runner};
 pub use model_info::ModelInfo;
-pub use plan::{Phase, Test, plan};
+pub use plan::{Phase, Sequences, Test, plan};
 pub use samples::{Mean, Samples};
 pub use work::TokenCost;

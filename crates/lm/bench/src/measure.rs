@@ -2,28 +2,42 @@
 
 use std::time::{Duration, Instant};
 
-use roci_engine::{Chunk, Forward, ForwardError, OutputKind, StateSlots};
+use roci_engine::{Chunk, Forward, ForwardError, Output, OutputKind, StateSlots};
 
-use super::plan::{Phase, Test};
+use super::plan::{Phase, Sequences, Test};
 use super::samples::Samples;
 
-/// A model with a token sequence for it.
+/// A model with token sequences for it.
 pub struct Runner<'a> {
     forward: &'a mut dyn Forward,
     /// Whether to stop, polled between two forward passes.
     stop: &'a dyn Fn() -> bool,
+    sequences: Vec<Sequence>,
+    /// What is left of the warm-up before the first result.
+    warm_up: Duration,
+}
+
+/// A token sequence.
+struct Sequence {
     tokens: Vec<u32>,
     pages: Vec<u32>,
+    /// Slot of its recurrent state, for models with such layers.
+    slot: Option<u32>,
     /// Tokens of the sequence in the KV cache.
     filled: usize,
 }
 
+impl Sequence {
+    /// The tokens from `start` to `end`.
+    fn chunk(&self, start: usize, end: usize, output: OutputKind) -> Chunk<'_> {
+        let state = self.slot.map(|slot| StateSlots { read: (start > 0).then_some(slot), write: slot });
+        Chunk { tokens: &self.tokens[start..end], start, pages: &self.pages, state, output }
+    }
+}
+
 impl std::fmt::Debug for Runner<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Runner")
-            .field("tokens", &self.tokens.len())
-            .field("filled", &self.filled)
-            .finish_non_exhaustive()
+        f.debug_struct("Runner").field("sequences", &self.sequences.len()).finish_non_exhaustive()
     }
 }
 
@@ -37,61 +51,115 @@ pub enum Outcome {
 }
 
 impl<'a> Runner<'a> {
-    /// Creates a runner with arbitrary tokens, since they do not affect the speed.
-    pub fn new(forward: &'a mut dyn Forward, stop: &'a dyn Fn() -> bool) -> Self {
+    /// Creates a runner with arbitrary tokens: they do not affect the speed, except that equal
+    /// sequences would share experts.
+    pub fn new(forward: &'a mut dyn Forward, stop: &'a dyn Fn() -> bool, sequences: &Sequences) -> Self {
         let limits = forward.limits();
-        let vocabulary = limits.vocabulary.max(1) as u64;
-        let tokens = (0..limits.context as u64).map(|at| (at * 7919 % vocabulary) as u32).collect();
-        let pages = (0..limits.pages as u32).collect();
-        Self { forward, stop, tokens, pages, filled: 0 }
+        let vocabulary = limits.vocabulary.max(1);
+        let sequence = |index: usize| Sequence {
+            tokens: (0..limits.context).map(|at| ((at + 31 * index) * 7919 % vocabulary) as u32).collect(),
+            pages: sequences.pages(index, limits.page_size),
+            slot: (limits.state_slots > 0).then_some(index as u32),
+            filled: 0,
+        };
+        let sequences = (0..sequences.count.max(1)).map(sequence).collect();
+        Self { forward, stop, sequences, warm_up: Duration::ZERO }
+    }
+
+    /// Repeats the warm-up of the first test for at least this long: idle GPUs raise their clocks
+    /// only after some tenths of a second of work.
+    #[must_use]
+    pub fn with_warm_up(self, warm_up: Duration) -> Self {
+        Self { warm_up, ..self }
     }
 
     /// Runs a test `repeats` times after a warm-up run, in which devices compile kernels and record
     /// commands. Calls `tell` after each run.
     pub fn measure(&mut self, test: &Test, repeats: u32, mut tell: impl FnMut()) -> Result<Outcome, ForwardError> {
-        let mut samples = Samples { tokens: test.tokens, runs: Vec::new() };
-        // All tests evaluate the same sequence, so each reuses the KV cache of the previous one.
-        if self.filled < test.depth {
-            if self.read(self.filled, test.depth)?.is_none() {
-                return Ok(Outcome::Measured(samples));
+        let mut samples = Samples { tokens: test.run_tokens(), runs: Vec::new() };
+        self.check_limits(test)?;
+        // All tests evaluate the same sequences, so each reuses the KV cache of the previous one.
+        for sequence in 0..test.parallel {
+            let filled = self.sequences[sequence].filled;
+            if filled < test.depth {
+                if self.prefill(sequence, filled, test.depth)?.is_none() {
+                    return Ok(Outcome::Measured(samples));
+                }
+                self.sequences[sequence].filled = test.depth;
             }
-            self.filled = test.depth;
         }
         for run in 0..=repeats {
             let started = Instant::now();
-            let Some(logits) = self.once(test)? else { break };
+            let Some(outputs) = self.once(test)? else { break };
             let took = started.elapsed();
             if run == 0 {
-                if let Some(fault) = fault(&logits) {
+                let logits = |output: &Output| output.rows.last().map_or_else(|| fault(&[]), |row| fault(row));
+                if let Some(fault) = outputs.iter().find_map(logits) {
                     return Ok(Outcome::Wrong(fault));
                 }
             } else {
                 samples.runs.push(took.max(Duration::from_nanos(1)));
+            }
+            self.forward.recycle(outputs);
+            if run == 0 && !self.finish_warm_up(test, took)? {
+                break;
             }
             tell();
         }
         Ok(Outcome::Measured(samples))
     }
 
-    /// The last logits; `None` if interrupted.
-    fn once(&mut self, test: &Test) -> Result<Option<Vec<f32>>, ForwardError> {
+    /// Repeats a test, whose first run took `first`, for the rest of the warm-up; false if
+    /// interrupted.
+    fn finish_warm_up(&mut self, test: &Test, first: Duration) -> Result<bool, ForwardError> {
+        self.warm_up = self.warm_up.saturating_sub(first);
+        while !self.warm_up.is_zero() {
+            let started = Instant::now();
+            let Some(outputs) = self.once(test)? else { return Ok(false) };
+            self.forward.recycle(outputs);
+            self.warm_up = self.warm_up.saturating_sub(started.elapsed().max(Duration::from_nanos(1)));
+        }
+        Ok(true)
+    }
+
+    /// Refuses a test with more sequences than the model takes.
+    fn check_limits(&self, test: &Test) -> Result<(), ForwardError> {
+        let limits = self.forward.limits();
+        let slots = if limits.state_slots > 0 { limits.state_slots } else { usize::MAX };
+        let most = limits.max_chunks.min(limits.max_batch_tokens).min(slots).min(self.sequences.len());
+        if test.parallel <= most {
+            return Ok(());
+        }
+        Err(ForwardError {
+            message: format!("{test} has {} sequences, and a forward pass takes {most} here", test.parallel),
+            hint: Some("use fewer sequences (`--parallel`), or a larger `--ubatch-size`".to_owned()),
+            lost: false,
+        })
+    }
+
+    /// The last outputs of each sequence; `None` if interrupted.
+    fn once(&mut self, test: &Test) -> Result<Option<Vec<Output>>, ForwardError> {
         match test.phase {
-            Phase::Prefill => self.read(test.depth, test.context()),
+            Phase::Prefill => self.prefill(0, test.depth, test.context()),
             Phase::Decode => {
-                let mut logits = None;
+                let mut last = Vec::new();
                 for at in test.depth..test.context() {
-                    logits = self.read(at, at + 1)?;
-                    if logits.is_none() {
-                        break;
+                    if (self.stop)() {
+                        return Ok(None);
                     }
+                    let sequences = self.sequences[..test.parallel].iter();
+                    let chunks: Vec<_> =
+                        sequences.map(|sequence| sequence.chunk(at, at + 1, OutputKind::LastLogits)).collect();
+                    self.forward.recycle(std::mem::take(&mut last));
+                    last = self.forward.evaluate(&chunks)?;
                 }
-                Ok(logits)
+                Ok(Some(last))
             }
         }
     }
 
-    /// Evaluates tokens in passes of the batch size; only the last token has logits.
-    fn read(&mut self, start: usize, end: usize) -> Result<Option<Vec<f32>>, ForwardError> {
+    /// Evaluates tokens of a sequence in passes of the batch size; only the last token has logits.
+    fn prefill(&mut self, sequence: usize, start: usize, end: usize) -> Result<Option<Vec<Output>>, ForwardError> {
         let batch = self.forward.limits().max_batch_tokens.max(1);
         let mut last = Vec::new();
         for at in (start..end).step_by(batch) {
@@ -100,10 +168,9 @@ impl<'a> Runner<'a> {
             }
             let until = end.min(at + batch);
             let output = if until == end { OutputKind::LastLogits } else { OutputKind::None };
-            let state = StateSlots::of_only_sequence(self.forward.limits(), at);
-            let chunk = Chunk { tokens: &self.tokens[at..until], start: at, pages: &self.pages, state, output };
-            let outputs = self.forward.evaluate(&[chunk])?;
-            last = outputs.into_iter().next().and_then(|output| output.rows.into_iter().next()).unwrap_or_default();
+            let chunk = self.sequences[sequence].chunk(at, until, output);
+            self.forward.recycle(std::mem::take(&mut last));
+            last = self.forward.evaluate(&[chunk])?;
         }
         Ok(Some(last))
     }
@@ -125,7 +192,7 @@ fn fault(logits: &[f32]) -> Option<&'static str> {
 mod tests {
     use std::cell::Cell;
 
-    use roci_engine::{Limits, Output};
+    use roci_engine::Limits;
     use roci_lm::architecture::Pooling;
 
     use super::*;
@@ -158,39 +225,86 @@ mod tests {
             vocabulary: logits.len(),
             embedding: 4,
             pooling: Pooling::Unspecified,
+            pooled: None,
+            outputs: None,
+            causal: true,
             state_slots: 0,
         };
         FakeModel { limits, calls: Vec::new(), logits: logits.to_vec() }
     }
 
     fn test(phase: Phase, tokens: usize, depth: usize) -> Test {
-        Test { phase, tokens, depth }
+        Test { phase, tokens, depth, parallel: 1 }
     }
+
+    /// Room for any of these tests.
+    const ALONE: Sequences = Sequences { first: 64, others: 0, count: 1 };
 
     #[test]
     fn prefill_is_batched_and_decode_is_token_by_token() {
         let mut model = example(&[1.0, 2.0]);
         let never = || false;
         let mut progress_calls = 0;
-        let outcome = Runner::new(&mut model, &never).measure(&test(Phase::Prefill, 20, 0), 2, || progress_calls += 1);
+        let outcome =
+            Runner::new(&mut model, &never, &ALONE).measure(&test(Phase::Prefill, 20, 0), 2, || progress_calls += 1);
         let Ok(Outcome::Measured(samples)) = outcome else { panic!("{outcome:?}") };
         assert_eq!((samples.tokens, samples.runs.len(), progress_calls), (20, 2, 3));
         assert_eq!(model.calls, [(0, 16, OutputKind::None), (16, 4, OutputKind::LastLogits)].repeat(3));
         model.calls.clear();
-        let outcome = Runner::new(&mut model, &never).measure(&test(Phase::Decode, 2, 0), 1, || ());
+        let outcome = Runner::new(&mut model, &never, &ALONE).measure(&test(Phase::Decode, 2, 0), 1, || ());
         assert!(matches!(outcome, Ok(Outcome::Measured(_))));
         assert_eq!(model.calls, [(0, 1, OutputKind::LastLogits), (1, 1, OutputKind::LastLogits)].repeat(2));
+    }
+
+    #[test]
+    fn only_the_first_test_has_a_long_warm_up() {
+        let mut model = example(&[1.0, 2.0]);
+        let never = || false;
+        let mut runner = Runner::new(&mut model, &never, &ALONE).with_warm_up(Duration::from_millis(1));
+        let started = Instant::now();
+        runner.measure(&test(Phase::Prefill, 1, 0), 1, || ()).expect("the test succeeds");
+        assert!(started.elapsed() >= Duration::from_millis(1));
+        assert_eq!(runner.warm_up, Duration::ZERO);
+        runner.measure(&test(Phase::Prefill, 2, 0), 1, || ()).expect("the test succeeds");
+        assert_eq!(model.calls.iter().filter(|(_, tokens, _)| *tokens == 2).count(), 2);
+        assert!(model.calls.len() > 4, "{} calls", model.calls.len());
     }
 
     #[test]
     fn tests_of_the_same_depth_share_one_prefill() {
         let mut model = example(&[1.0, 2.0]);
         let never = || false;
-        let mut runner = Runner::new(&mut model, &never);
+        let mut runner = Runner::new(&mut model, &never, &ALONE);
         runner.measure(&test(Phase::Decode, 1, 10), 1, || ()).expect("the test succeeds");
         runner.measure(&test(Phase::Prefill, 4, 10), 1, || ()).expect("the test succeeds");
         let last = OutputKind::LastLogits;
         assert_eq!(model.calls, [(0, 10, last), (10, 1, last), (10, 1, last), (10, 4, last), (10, 4, last)]);
+    }
+
+    #[test]
+    fn parallel_sequences_decode_in_one_pass() {
+        let mut model = example(&[1.0, 2.0]);
+        model.limits.max_chunks = 3;
+        let never = || false;
+        let test = Test { parallel: 3, ..test(Phase::Decode, 2, 4) };
+        let mut runner = Runner::new(&mut model, &never, &Sequences::of(&[test]));
+        let outcome = runner.measure(&test, 2, || ());
+        let Ok(Outcome::Measured(samples)) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((samples.tokens, samples.runs.len()), (6, 2));
+        let last = OutputKind::LastLogits;
+        // Each sequence gets its depth; then three runs, warm-up included.
+        let runs = [[(4, 1, last); 3], [(5, 1, last); 3]].concat().repeat(3);
+        assert_eq!(model.calls, [vec![(0, 4, last); 3], runs].concat());
+    }
+
+    #[test]
+    fn more_sequences_than_a_pass_takes_are_refused() {
+        let mut model = example(&[1.0, 2.0]);
+        let never = || false;
+        let test = Test { parallel: 2, ..test(Phase::Decode, 1, 0) };
+        let outcome = Runner::new(&mut model, &never, &Sequences::of(&[test])).measure(&test, 1, || ());
+        let error = outcome.expect_err("the model takes one chunk");
+        assert_eq!(error.message, "tg1 x2 has 2 sequences, and a forward pass takes 1 here");
     }
 
     #[test]
@@ -199,7 +313,7 @@ mod tests {
         let calls = Cell::new(0);
         // Each run polls twice: the warm-up, two complete runs, and one that is interrupted.
         let stop = || calls.replace(calls.get() + 1) >= 7;
-        let outcome = Runner::new(&mut model, &stop).measure(&test(Phase::Decode, 2, 0), 9, || ());
+        let outcome = Runner::new(&mut model, &stop, &ALONE).measure(&test(Phase::Decode, 2, 0), 9, || ());
         let Ok(Outcome::Measured(samples)) = outcome else { panic!("{outcome:?}") };
         assert_eq!(samples.runs.len(), 2);
     }
@@ -214,7 +328,7 @@ mod tests {
             (&[1.0, f32::INFINITY][..], "include NaN or infinity"),
         ] {
             let mut model = example(logits);
-            let outcome = Runner::new(&mut model, &never).measure(&test(Phase::Prefill, 1, 0), 1, || ());
+            let outcome = Runner::new(&mut model, &never, &ALONE).measure(&test(Phase::Prefill, 1, 0), 1, || ());
             assert_eq!(outcome, Ok(Outcome::Wrong(fault)));
         }
     }

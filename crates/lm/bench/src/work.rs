@@ -2,13 +2,13 @@
 
 use roci_gguf::Gguf;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Linear, Matrix, SharedExpert};
+use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Linear, Matrix, PerLayerInput, SharedExpert};
 
 /// The minimum cost of a token. The KV cache is left out: its cost depends on the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenCost {
-    /// Bytes of weights that one token of decode reads: all but an untied embedding, of which only
-    /// a row is read, and the experts that the token is not routed to.
+    /// Bytes of weights that one token of decode reads: all but untied and per-layer embeddings, of
+    /// which only a row is read, and the experts that the token is not routed to.
     pub bytes: u64,
     /// Additions and multiplications of one token of prefill: two for each weight of the layers.
     /// The output matrix does not count, since only the last token has logits.
@@ -21,12 +21,16 @@ impl TokenCost {
         let byte_len = |name: &str| file.tensor(name).map_or(0, |tensor| tensor.info().byte_len());
         let all: u64 = model.tensors().into_iter().map(byte_len).sum();
         let tied = model.embedding.tensor == model.output.matrix.tensor;
-        let looked_up = if tied { 0 } else { byte_len(&model.embedding.tensor) };
+        let per_layer = model.per_layer.as_ref().map_or(0, |block| byte_len(&block.embedding.tensor));
+        let looked_up = if tied { 0 } else { byte_len(&model.embedding.tensor) } + per_layer;
         let (mut values, mut idle) = (0, 0);
+        values += weights(model.per_layer.iter().map(|block| &block.projection));
         for layer in &model.layers {
-            values += weights(layer.mixer.linears());
-            values += weights(layer.feed_forward.shared.iter().flat_map(SharedExpert::linears));
-            match &layer.feed_forward.kind {
+            values += weights(layer.mixer_linears());
+            values += weights(layer.per_layer.iter().flat_map(PerLayerInput::linears));
+            let Some(block) = &layer.feed_forward else { continue };
+            values += weights(block.shared.iter().flat_map(SharedExpert::linears));
+            match &block.kind {
                 FeedForwardKind::Dense(network) => values += weights(network.linears()),
                 FeedForwardKind::Experts { router, experts, routing } => {
                     let linears = || experts.iter().flat_map(GatedFeedForward::linears);

@@ -1,5 +1,6 @@
 //! Measures prefill and decode of a model on a device, without an engine:
-//! `speed MODEL.gguf DEVICE [prompt tokens] [generated tokens]`.
+//! `speed MODEL.gguf DEVICE [prompt tokens] [generated tokens] [sequences...]`. With numbers of
+//! sequences, it measures decode steps of that many at once.
 
 #[path = "../tests/models/devices.rs"]
 #[expect(dead_code, reason = "only its drivers are used")]
@@ -12,6 +13,7 @@ use std::time::Instant;
 use roci_engine::{Chunk, Forward as _, OutputKind, StateSlots};
 use roci_gguf::Gguf;
 use roci_hal::Profile;
+use roci_hal::profile::CommandRecord;
 use roci_lm::architecture::Model;
 use roci_lm_device::{DeviceModel, Options};
 
@@ -107,6 +109,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let size = logits.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
         println!("{what}: logits of length {size:.4}, beginning with {:.4?}", &logits[..4.min(logits.len())]);
     }
+    let together = rest.iter().skip(2).map(|count| count.parse()).collect::<Result<Vec<usize>, _>>()?;
+    for &count in &together {
+        // Loads the kernels.
+        decode(&mut found, count, 0..2)?;
+        let start = Instant::now();
+        decode(&mut found, count, 2..STEPS)?;
+        let seconds = start.elapsed().as_secs_f64() / (STEPS - 2) as f64;
+        println!("{count} sequences: {:.3} ms per step, {:.1} t/s", seconds * 1e3, count as f64 / seconds);
+    }
     let profile = Profile::new();
     found.profile(&profile);
     for (tokens, start) in [(&tokens[..count], 0), (&tokens[..1], count.min(64))] {
@@ -116,17 +127,59 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for record in records.iter().skip(20).take(12) {
             println!("  {:24} {:7.2} us", record.name, record.duration().as_secs_f64() * 1e6);
         }
-        let mut kernels: BTreeMap<String, (usize, f64)> = BTreeMap::new();
-        for record in &records {
-            let entry = kernels.entry(record.name.to_string()).or_default();
-            *entry = (entry.0 + 1, entry.1 + record.duration().as_secs_f64() * 1e6);
-        }
-        let span =
-            records.first().zip(records.last()).map_or(0.0, |(first, last)| (last.end - first.start).as_secs_f64());
-        println!("{} tokens: {:.3} ms from first to last", tokens.len(), span * 1e3);
-        for (name, (count, time)) in kernels {
-            println!("  {count:5} x {name:24} {time:9.1} us, {:7.2} each", time / count as f64);
-        }
+        println!("{} tokens", tokens.len());
+        print_kernels(&records);
+    }
+    for count in together {
+        decode(&mut found, count, 1..2)?;
+        println!("{count} sequences");
+        print_kernels(&profile.take());
+    }
+    Ok(())
+}
+
+/// The sum of the times of each kernel.
+#[expect(clippy::print_stdout, reason = "an example prints its results")]
+fn print_kernels(records: &[CommandRecord]) {
+    let mut kernels: BTreeMap<String, (usize, f64)> = BTreeMap::new();
+    for record in records {
+        let entry = kernels.entry(record.name.to_string()).or_default();
+        *entry = (entry.0 + 1, entry.1 + record.duration().as_secs_f64() * 1e6);
+    }
+    let span = records.first().zip(records.last()).map_or(0.0, |(first, last)| (last.end - first.start).as_secs_f64());
+    println!("  {:.3} ms from first to last", span * 1e3);
+    for (name, (count, time)) in kernels {
+        println!("  {count:5} x {name:32} {time:9.1} us, {:7.2} each", time / count as f64);
+    }
+}
+
+/// Steps of several sequences.
+const STEPS: usize = 64;
+
+/// Decodes one token of each sequence for each of these positions.
+fn decode(
+    found: &mut DeviceModel,
+    count: usize,
+    positions: std::ops::Range<usize>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let limits = found.limits().clone();
+    let each = STEPS.div_ceil(limits.page_size) as u32;
+    let pages: Vec<Vec<u32>> = (0..count as u32).map(|text| (text * each..(text + 1) * each).collect()).collect();
+    let tokens: Vec<u32> = (0..(count * STEPS) as u32).map(|at| at * 7919 % limits.vocabulary as u32).collect();
+    for at in positions {
+        let chunks: Vec<Chunk<'_>> = pages
+            .iter()
+            .zip(tokens.chunks_exact(STEPS))
+            .map(|(pages, tokens)| Chunk {
+                tokens: &tokens[at..=at],
+                start: at,
+                pages,
+                state: None,
+                output: OutputKind::LastLogits,
+            })
+            .collect();
+        let outputs = found.evaluate(&chunks)?;
+        found.recycle(outputs);
     }
     Ok(())
 }

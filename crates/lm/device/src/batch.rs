@@ -5,7 +5,13 @@ use roci_kernels::params::NO_STATE;
 use roci_lm::architecture::Model;
 
 use crate::SMALL_BATCH;
+use crate::images::BatchImages;
 use crate::shape::StepShape;
+
+/// Minimum number of floats that a thread copies from the read-back buffer: 4 MiB.
+const MIN_THREAD_FLOATS: usize = 1 << 20;
+/// Maximum number of threads that copy.
+const MAX_COPY_THREADS: usize = 4;
 
 /// A row of the residual stream whose output is requested.
 #[derive(Clone, Copy)]
@@ -13,7 +19,7 @@ pub(crate) struct OutputRow {
     /// Index of the token in the batch.
     pub(crate) token: u32,
     /// Index of the chunk.
-    chunk: usize,
+    pub(crate) chunk: usize,
 }
 
 /// The tokens of one step.
@@ -23,17 +29,19 @@ pub(crate) struct Batch<'a> {
     block_tokens: usize,
     /// First token and count of each block of attention.
     blocks: Vec<(usize, usize)>,
+    /// Whether each chunk is a whole text.
+    whole_texts: bool,
     /// Requested rows, in the order of the chunks.
     pub(crate) output_rows: Vec<OutputRow>,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], block_tokens: usize) -> Self {
+    pub(crate) fn new(chunks: &'a [Chunk<'a>], block_tokens: usize, whole_texts: bool) -> Self {
         let tokens: usize = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
         // A small batch has a block per token, so that all small batches of a size share one
         // recording.
         let block_tokens = if tokens <= SMALL_BATCH { 1 } else { block_tokens };
-        let mut batch = Self { chunks, block_tokens, blocks: Vec::new(), output_rows: Vec::new() };
+        let mut batch = Self { chunks, block_tokens, blocks: Vec::new(), whole_texts, output_rows: Vec::new() };
         let mut first = 0;
         for (index, chunk) in chunks.iter().enumerate() {
             let count = chunk.tokens.len();
@@ -52,8 +60,24 @@ impl<'a> Batch<'a> {
         batch
     }
 
+    /// All rows, in the order of the chunks.
+    pub(crate) fn all_rows(&self) -> Vec<OutputRow> {
+        let chunks = self.chunks.iter().enumerate();
+        let chunks = chunks.flat_map(|(chunk, tokens)| std::iter::repeat_n(chunk, tokens.tokens.len()));
+        (0..).zip(chunks).map(|(token, chunk)| OutputRow { token, chunk }).collect()
+    }
+
     /// The shape and the inputs of the step, with these output rows.
-    pub(crate) fn inputs(&self, kv_splits: usize, rows: &[OutputRow], logits: bool) -> (StepShape, Vec<u32>) {
+    ///
+    /// `sections` names the rotary position of each pair of a head.
+    pub(crate) fn inputs(
+        &self,
+        kv_splits: usize,
+        rows: &[OutputRow],
+        logits: bool,
+        images: &BatchImages,
+        sections: &[u32],
+    ) -> (StepShape, Vec<u32>) {
         let shape = StepShape {
             tokens: self.chunks.iter().map(|chunk| chunk.tokens.len()).sum(),
             blocks: self.blocks.len(),
@@ -64,6 +88,9 @@ impl<'a> Batch<'a> {
             input_words: 0,
             kv_splits,
             one_token_per_sequence: self.chunks.iter().all(|chunk| chunk.tokens.len() == 1),
+            whole_texts: self.whole_texts || images.ends.is_some(),
+            host_embeddings: images.has_rows(),
+            rope_pairs: if images.rope.is_some() { sections.len() } else { 0 },
         };
         let mut words = vec![0; shape.page_tables_offset()];
         let (mut token, mut sequence) = (0, shape.sequences_offset());
@@ -83,15 +110,51 @@ impl<'a> Batch<'a> {
             }
             words.extend_from_slice(chunk.pages);
         }
+        if let Some(rope) = images.rope.as_ref().filter(|_| !sections.is_empty()) {
+            let start = shape.rope_positions_offset();
+            words[start..start + sections.len()].copy_from_slice(sections);
+            let positions = (0..3).flat_map(|section| rope.iter().map(move |positions| positions[section]));
+            words[start + sections.len()..].iter_mut().zip(positions).for_each(|(word, position)| *word = position);
+        }
         for (index, (first, count)) in self.blocks.iter().enumerate() {
             words[shape.blocks_offset() + 2 * index] = *first as u32;
             words[shape.blocks_offset() + 2 * index + 1] = *count as u32;
+        }
+        if shape.whole_texts {
+            self.fill_attention_inputs(&shape, &mut words, images.ends.as_deref());
         }
         let row_words = &mut words[shape.output_rows_offset()..shape.token_ids_offset()];
         row_words.iter_mut().zip(rows).for_each(|(word, row)| *word = row.token);
         // Rounded up, so that a growing sequence does not need a recording per page.
         words.resize(words.len().next_power_of_two().max(64), 0);
         (StepShape { input_words: words.len(), ..shape }, words)
+    }
+}
+
+impl Batch<'_> {
+    /// Fills the inputs of attention for whole texts: as the positions, page table offsets and blocks
+    /// at the start, but with the last position that each token sees (`ends`, or that of the last
+    /// token), and relative to their offset; then the positions.
+    fn fill_attention_inputs(&self, shape: &StepShape, words: &mut [u32], ends: Option<&[u32]>) {
+        let start = shape.attention_offset();
+        let (step, attention) = words.split_at_mut(start);
+        let (tokens, blocks) = (shape.tokens, 2 * shape.blocks);
+        let mut token = 0;
+        for chunk in self.chunks {
+            let end = token + chunk.tokens.len();
+            attention[token..end].fill((chunk.start + chunk.tokens.len() - 1) as u32);
+            token = end;
+        }
+        if let Some(ends) = ends {
+            attention[..tokens].copy_from_slice(ends);
+        }
+        for (to, from) in attention[tokens..2 * tokens].iter_mut().zip(&step[tokens..]) {
+            *to = from - start as u32;
+        }
+        let from = shape.blocks_offset();
+        attention[2 * tokens..2 * tokens + blocks].copy_from_slice(&step[from..from + blocks]);
+        let own = shape.own_positions();
+        attention[own..own + tokens].copy_from_slice(&step[..tokens]);
     }
 }
 
@@ -103,10 +166,12 @@ pub(crate) struct OutputCollector<'a> {
     embedding: usize,
     logit_scale: f32,
     logit_cap: Option<f32>,
+    /// Rows of earlier outputs, whose memory is reused.
+    spare: &'a mut Vec<Vec<f32>>,
 }
 
 impl<'a> OutputCollector<'a> {
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], model: &Model) -> Self {
+    pub(crate) fn new(chunks: &'a [Chunk<'a>], model: &Model, spare: &'a mut Vec<Vec<f32>>) -> Self {
         Self {
             outputs: vec![Output::default(); chunks.len()],
             chunks,
@@ -114,24 +179,44 @@ impl<'a> OutputCollector<'a> {
             embedding: model.config.embedding,
             logit_scale: model.logit_scale,
             logit_cap: model.logit_cap,
+            spare,
         }
     }
 
     /// Copies rows of logits or of hidden states from the read-back buffer, for the chunks that
     /// request that kind.
     pub(crate) fn add(&mut self, logits: bool, values: &[f32], stride: usize, rows: &[OutputRow]) {
-        for (values, row) in values.chunks_exact(stride).zip(rows) {
-            if logits == (self.chunks[row.chunk].output == OutputKind::HiddenStates) {
-                continue;
+        let length = if logits { self.vocabulary } else { self.embedding };
+        let is_requested = |row: &OutputRow| logits != (self.chunks[row.chunk].output == OutputKind::HiddenStates);
+        let requested = values.chunks_exact(stride).zip(rows).filter(|(_, row)| is_requested(row));
+        let mut copies: Vec<(usize, &[f32], Vec<f32>)> = requested
+            .map(|(values, row)| (row.chunk, &values[..length], self.spare.pop().unwrap_or_default()))
+            .collect();
+        let scale = if logits { self.logit_scale } else { 1.0 };
+        let cap = self.logit_cap.filter(|_| logits);
+        let copy = |copies: &mut [(usize, &[f32], Vec<f32>)]| {
+            for (_, from, to) in copies {
+                to.clear();
+                match cap {
+                    Some(cap) => to.extend(from.iter().map(|value| cap * (value * scale / cap).tanh())),
+                    None if scale == 1.0 => to.extend_from_slice(from),
+                    None => to.extend(from.iter().map(|value| value * scale)),
+                }
             }
-            let mut values = values[..if logits { self.vocabulary } else { self.embedding }].to_vec();
-            if logits && self.logit_scale != 1.0 {
-                values.iter_mut().for_each(|value| *value *= self.logit_scale);
-            }
-            if let Some(cap) = self.logit_cap.filter(|_| logits) {
-                values.iter_mut().for_each(|value| *value = cap * (*value / cap).tanh());
-            }
-            self.outputs[row.chunk].rows.push(values);
+        };
+        let threads = (copies.len() * length / MIN_THREAD_FLOATS).min(MAX_COPY_THREADS);
+        if threads > 1 {
+            let each = copies.len().div_ceil(threads);
+            std::thread::scope(|scope| {
+                for part in copies.chunks_mut(each) {
+                    scope.spawn(move || copy(part));
+                }
+            });
+        } else {
+            copy(&mut copies);
+        }
+        for (chunk, _, row) in copies {
+            self.outputs[chunk].rows.push(row);
         }
     }
 

@@ -1,17 +1,20 @@
 //! Checks that a model fits the binding limit of a device, before anything is uploaded.
 //!
-//! A matrix is split into shards of as many rows as fit one binding. The stacked matrices of a
-//! layer's experts, KV pages and scratch buffers need a single binding.
+//! A matrix is split into shards of as many rows as fit one binding, and the stacked matrices of a
+//! layer's experts into shards of as many rows of each expert. KV pages and scratch buffers need a
+//! single binding.
 
 use std::ops::Range;
 
 use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Layer, Matrix, SharedExpert};
+use roci_lm::architecture::blocks::{FeedForwardKind, Layer, Matrix, PerLayerInput, SharedExpert};
 
-use crate::delta_net::state_bytes;
+use crate::experts::rows_per_expert;
 use crate::pack::{GROUP, format_of};
+use crate::per_layer::buffer_bytes;
+use crate::recurrent::state_bytes;
 use crate::scratch::ScratchSizes;
 use crate::{Error, Options};
 
@@ -50,12 +53,10 @@ pub(crate) fn check(
     let cache_tokens =
         options.cache_tokens.unwrap_or(model.context as usize).next_multiple_of(options.page_size) as u64;
     for (index, layer) in layers.clone().zip(&model.layers[layers.clone()]) {
-        check.layer(layer)?;
-        if let Some(block) = layer.delta_net() {
-            let bytes = state_bytes(block).into_iter().max().unwrap_or(0) * options.state_slots as u64;
-            let what = || format!("the recurrent states of layer {index} in {} slots", options.state_slots);
-            check.whole(what, bytes, STATES_HINT)?;
-        }
+        check.layer(layer, index < options.cpu_expert_layers)?;
+        let states = state_bytes(layer.state()).into_iter().max().unwrap_or(0) * options.state_slots as u64;
+        let what = || format!("the recurrent states of layer {index} in {} slots", options.state_slots);
+        check.whole(what, states, STATES_HINT)?;
         let Some(block) = layer.attention() else { continue };
         for (what, length) in [("keys", block.key_length), ("values", block.value_length)] {
             let bytes = options.cache.bytes(length) * block.kv_heads as u64 * cache_tokens;
@@ -65,7 +66,7 @@ pub(crate) fn check(
         let what = || format!("the rotary embeddings of {} positions", model.context);
         check.whole(what, 8 * pairs * u64::from(model.context), TOKENS_HINT)?;
     }
-    if layers.end == model.layers.len() {
+    if layers.end == model.layers.len() && model.is_causal() {
         check.rows(&model.output.matrix)?;
     }
     for name in model.tensors() {
@@ -74,7 +75,11 @@ pub(crate) fn check(
         check.whole(|| format!("`{name}`"), bytes, WEIGHTS_HINT)?;
     }
     let what = || format!("the scratch memory of {} tokens", sizes.tokens);
-    sizes.arrays().into_iter().try_for_each(|bytes| check.whole(what, bytes, TOKENS_HINT))
+    if let Some(block) = &model.per_layer {
+        check.rows(&block.projection.matrix)?;
+    }
+    let inputs = buffer_bytes(model, sizes.tokens);
+    sizes.arrays().into_iter().chain(inputs).try_for_each(|bytes| check.whole(what, bytes, TOKENS_HINT))
 }
 
 struct BindingCheck<'a> {
@@ -97,18 +102,22 @@ impl BindingCheck<'_> {
         Err(Error::Binding { what: what(), bytes, device: self.info.uri.to_string(), limit, hint })
     }
 
-    fn layer(&self, layer: &Layer) -> Result<(), Error> {
-        let shared = layer.feed_forward.shared.iter().flat_map(SharedExpert::linears);
-        layer.mixer.linears().into_iter().chain(shared).try_for_each(|linear| self.rows(&linear.matrix))?;
-        match &layer.feed_forward.kind {
+    /// `experts_on_cpu` is whether the CPU computes the experts of the layer.
+    fn layer(&self, layer: &Layer, experts_on_cpu: bool) -> Result<(), Error> {
+        layer.mixer_linears().try_for_each(|linear| self.rows(&linear.matrix))?;
+        let mut per_layer = layer.per_layer.iter().flat_map(PerLayerInput::linears);
+        per_layer.try_for_each(|linear| self.rows(&linear.matrix))?;
+        let Some(block) = &layer.feed_forward else { return Ok(()) };
+        let mut shared = block.shared.iter().flat_map(SharedExpert::linears);
+        shared.try_for_each(|linear| self.rows(&linear.matrix))?;
+        match &block.kind {
             FeedForwardKind::Dense(network) => network.linears().try_for_each(|linear| self.rows(&linear.matrix)),
-            FeedForwardKind::Experts { experts, .. } => {
+            FeedForwardKind::Experts { .. } if self.native_kernels || experts_on_cpu => Ok(()),
+            FeedForwardKind::Experts { experts, .. } => experts.first().map_or(Ok(()), |first| {
                 // Gate and up projections are one matrix.
-                let gate_up: Vec<&Matrix> =
-                    experts.iter().flat_map(GatedFeedForward::gate_up).map(|linear| &linear.matrix).collect();
-                self.experts(&gate_up)?;
-                self.experts(&experts.iter().map(|network| &network.down.matrix).collect::<Vec<_>>())
-            }
+                self.experts(&first.gate.matrix, experts.len(), first.gate_up().count())?;
+                self.experts(&first.down.matrix, experts.len(), 1)
+            }),
         }
     }
 
@@ -123,11 +132,15 @@ impl BindingCheck<'_> {
         self.within(what, row as u64 * step, max_binding(self.info), WEIGHTS_HINT)
     }
 
-    /// Matrices that share a binding.
-    fn experts(&self, matrices: &[&Matrix]) -> Result<(), Error> {
-        let bytes = matrices.iter().map(|matrix| matrix.outputs() as u64 * self.row_bytes(matrix) as u64).sum();
-        let name = matrices.first().map_or("", |matrix| matrix.tensor.as_str());
-        self.within(|| format!("`{name}` with all experts"), bytes, max_binding(self.info), WEIGHTS_HINT)
+    /// Matrices of experts, of which each `interleaved` share a binding: two rows of every expert
+    /// must fit.
+    fn experts(&self, matrix: &Matrix, experts: usize, interleaved: usize) -> Result<(), Error> {
+        let row = self.row_bytes(matrix);
+        if rows_per_expert(self.info, row, experts, interleaved) > 0 {
+            return Ok(());
+        }
+        let bytes = (2 * experts * interleaved * row) as u64;
+        self.within(|| format!("some rows of `{}`", matrix.tensor), bytes, max_binding(self.info), WEIGHTS_HINT)
     }
 
     /// Bytes of the codes of a row, which are not in the binding of its scales; 0 for a type that

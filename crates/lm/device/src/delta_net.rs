@@ -1,11 +1,13 @@
 //! Gated delta nets with their weights and recurrent states on a device.
 
-use roci_hal::{BufferDesc, BufferRange};
+use roci_hal::BufferRange;
 use roci_kernels::params::{LmDeltaRule, LmGatedRmsNorm, LmShortConv};
 use roci_lm::architecture::blocks::{DeltaNet, HeadOrder};
 
 use crate::Error;
-use crate::layer::{DeviceLinear, DeviceNorm, LayerBuilder};
+use crate::layer::{DeviceLinear, LayerBuilder};
+use crate::norms::DeviceNorm;
+use crate::recurrent::DeviceConvolution;
 
 /// A gated delta net.
 #[derive(Clone)]
@@ -14,9 +16,7 @@ pub(crate) struct DeviceDeltaNet {
     /// Projections to queries, keys, values, output gates, scores of rates and scores of decays:
     /// side by side, one product where their types are the same.
     pub(crate) projections: Vec<DeviceLinear>,
-    /// Constants of the convolution, without those of a step.
-    pub(crate) convolution: LmShortConv,
-    pub(crate) taps: BufferRange,
+    pub(crate) convolution: DeviceConvolution,
     /// Constants of the recurrence, without those of a step.
     pub(crate) rule: LmDeltaRule,
     /// Bias of the decay's score of each head, then its factor.
@@ -25,8 +25,6 @@ pub(crate) struct DeviceDeltaNet {
     pub(crate) output_norm: LmGatedRmsNorm,
     pub(crate) output_norm_weight: BufferRange,
     pub(crate) output: DeviceLinear,
-    /// Recurrent states of all slots: inputs of the convolution.
-    pub(crate) windows: BufferRange,
     /// Recurrent states of all slots: matrices of the heads.
     pub(crate) states: BufferRange,
 }
@@ -34,12 +32,6 @@ pub(crate) struct DeviceDeltaNet {
 /// Columns of the projections of a gated delta net.
 pub(crate) fn projected_columns(block: &DeltaNet) -> usize {
     block.convolution.channels() + block.heads * (block.length + 2)
-}
-
-/// Bytes of one slot: of the inputs of the convolution, and of the matrices of the heads.
-pub(crate) fn state_bytes(block: &DeltaNet) -> [u64; 2] {
-    let window = block.convolution.window() * block.convolution.channels();
-    [window, block.heads * block.length * block.length].map(|floats| 4 * floats as u64)
 }
 
 /// Refuses sizes that the kernels do not support.
@@ -55,25 +47,19 @@ pub(crate) fn check(block: &DeltaNet) -> Result<(), Error> {
 }
 
 impl LayerBuilder<'_> {
-    pub(crate) fn delta_net(&self, block: &DeltaNet) -> Result<DeviceDeltaNet, Error> {
+    pub(crate) fn delta_net(
+        &self,
+        block: &DeltaNet,
+        [windows, states]: [BufferRange; 2],
+    ) -> Result<DeviceDeltaNet, Error> {
         let linears = [&block.query, &block.key, &block.value, &block.gate, &block.rate, &block.decay];
         let channels = block.convolution.channels();
         let rates_offset = channels + block.heads * block.length;
         let count = |value: usize| value as u32;
-        let [windows, states] = state_bytes(block).map(|bytes| {
-            let bytes = (bytes * self.options.state_slots as u64).max(16).next_multiple_of(16);
-            self.loader.device.allocate(BufferDesc::device(bytes).label("recurrent states"))
-        });
         Ok(DeviceDeltaNet {
-            norm: self.norm(&block.norm)?,
+            norm: self.norm(&block.norm, block.output.matrix.outputs())?,
             projections: self.concatenated(&linears)?,
-            convolution: LmShortConv {
-                channels: count(channels),
-                taps: count(block.convolution.taps()),
-                silu: 1,
-                ..LmShortConv::default()
-            },
-            taps: self.loader.float_matrix(&block.convolution.weight)?,
+            convolution: self.short_convolution(&block.convolution, windows, LmShortConv::SILU)?,
             rule: LmDeltaRule {
                 heads: count(block.heads),
                 key_heads: count(block.key_heads),
@@ -96,10 +82,9 @@ impl LayerBuilder<'_> {
                 epsilon: block.output_norm.epsilon,
                 ..LmGatedRmsNorm::default()
             },
-            output_norm_weight: self.norm(&block.output_norm)?.weight,
+            output_norm_weight: self.norm(&block.output_norm, block.length)?.weight,
             output: self.linear(&block.output, 0)?,
-            windows: windows?.whole(),
-            states: states?.whole(),
+            states,
         })
     }
 }

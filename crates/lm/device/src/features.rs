@@ -1,6 +1,6 @@
 //! Properties of a device that select its kernels.
 
-use roci_hal::{DeviceInfo, DeviceKind};
+use roci_hal::{CodeFormat, DeviceInfo, DeviceKind};
 use roci_kernels::params::WeightFormat;
 
 use crate::kernel_id::KernelId;
@@ -13,8 +13,11 @@ pub(crate) struct Features {
     pub(crate) native_kernels: bool,
     /// Has matrix units (cooperative matrices), used for batches.
     pub(crate) coopmat: bool,
-    /// Quantizes the activations of a single token to 8 bits and multiplies by packed dot products.
+    /// Quantizes the activations of a single token, and without matrix units those of small
+    /// batches, to 8 bits, and multiplies by packed dot products.
     pub(crate) packed_dot: bool,
+    /// Takes prebuilt kernels, whose registers are known.
+    pub(crate) prebuilt: bool,
     /// Compute units of the smallest physical device.
     pub(crate) compute_units: u32,
 }
@@ -24,11 +27,13 @@ impl Features {
         let native_kernels = roci_kernels::runs_native_kernels(info);
         let coopmat_kernel = KernelId::matmul_coopmat(WeightFormat::F16).spec();
         // On a software device packed dot products save no time.
-        let packed_dot = info.capabilities().integer_dot && !native_kernels && !is_software(info) && !options.exact;
+        let has_fast_dot = info.capabilities().integer_dot && !is_software(info);
+        let packed_dot = (has_fast_dot || options.force_packed_dot) && !native_kernels && !options.exact;
         Self {
             native_kernels,
             coopmat: !native_kernels && coopmat_kernel.is_ok_and(|kernel| kernel.runs_on(info)),
             packed_dot,
+            prebuilt: info.formats.contains(&CodeFormat::AmdGcn),
             compute_units: info.physical.iter().map(|physical| physical.compute_units).min().unwrap_or(1),
         }
     }

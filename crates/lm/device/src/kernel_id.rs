@@ -20,13 +20,28 @@ macro_rules! per_format {
             WeightFormat::Bf16 => concat!($prefix, "_bf16"),
             WeightFormat::Q4 => concat!($prefix, "_q4"),
             WeightFormat::Q4Affine => concat!($prefix, "_q4_affine"),
-            WeightFormat::Q4Affine16 => concat!($prefix, "_q4_affine16"),
+            WeightFormat::Nvfp4 => concat!($prefix, "_nvfp4"),
             WeightFormat::Q4Nl => concat!($prefix, "_q4_nl"),
             WeightFormat::Q4E2m1 => concat!($prefix, "_q4_e2m1"),
-            WeightFormat::Q4Superblock => concat!($prefix, "_q4_superblock"),
             WeightFormat::Q8 => concat!($prefix, "_q8"),
-            WeightFormat::Q8Affine16 => concat!($prefix, "_q8_affine16"),
-            WeightFormat::Q8Affine => concat!($prefix, "_q8_affine"),
+            WeightFormat::Iq4Xs => concat!($prefix, "_iq4_xs"),
+            WeightFormat::Q4Superblock => concat!($prefix, "_q4_superblock"),
+            WeightFormat::Q50 => concat!($prefix, "_q5_0"),
+            WeightFormat::Q51 => concat!($prefix, "_q5_1"),
+            WeightFormat::Q5K => concat!($prefix, "_q5_k"),
+            WeightFormat::Q6K => concat!($prefix, "_q6_k"),
+            WeightFormat::Q2K => concat!($prefix, "_q2_k"),
+            WeightFormat::Q3K => concat!($prefix, "_q3_k"),
+            WeightFormat::Tq20 => concat!($prefix, "_tq2_0"),
+            WeightFormat::Q20 => concat!($prefix, "_q2_0"),
+            WeightFormat::Q10 => concat!($prefix, "_q1_0"),
+            WeightFormat::Iq1S => concat!($prefix, "_iq1_s"),
+            WeightFormat::Iq1M => concat!($prefix, "_iq1_m"),
+            WeightFormat::Iq2Xxs => concat!($prefix, "_iq2_xxs"),
+            WeightFormat::Iq2Xs => concat!($prefix, "_iq2_xs"),
+            WeightFormat::Iq2S => concat!($prefix, "_iq2_s"),
+            WeightFormat::Iq3Xxs => concat!($prefix, "_iq3_xxs"),
+            WeightFormat::Iq3S => concat!($prefix, "_iq3_s"),
         })
     };
 }
@@ -44,6 +59,8 @@ macro_rules! per_cache {
 impl KernelId {
     /// RMS norm of rows, optionally gathered, optionally added to the output.
     pub(crate) const RMS_NORM: Self = Self("lm_rms_norm");
+    /// Layer norm of rows, optionally gathered.
+    pub(crate) const LAYER_NORM: Self = Self("lm_layer_norm");
     /// Adds partial sums to the residual stream, normalizes it, and writes 16-bit floats.
     pub(crate) const ADD_RMS_NORM: Self = Self("lm_add_rms_norm");
     /// Converts rows to 16-bit floats.
@@ -59,16 +76,22 @@ impl KernelId {
     pub(crate) const SHORT_CONVOLUTION: Self = Self("lm_short_conv");
     /// Recurrence of gated delta nets.
     pub(crate) const DELTA_RULE: Self = Self("lm_delta_rule");
-    /// RMS norm of heads times the SiLU of a gate.
+    /// Recurrence of state spaces.
+    pub(crate) const SSM_SCAN: Self = Self("lm_ssm_scan");
+    /// RMS norm of heads with the SiLU of a gate.
     pub(crate) const GATED_RMS_NORM: Self = Self("lm_gated_rms_norm");
     /// Chooses the experts of each token and their weights.
     pub(crate) const MOE_TOP_K: Self = Self("lm_moe_top_k");
     /// Combines the results of attention over splits of the KV cache.
     pub(crate) const COMBINE_SPLITS: Self = Self("lm_combine_splits");
+    /// Quantizes activations to 8 bits, for [`Self::matvec8_packed_dot`].
+    pub(crate) const QUANTIZE_I8: Self = Self("lm_quantize_i8");
     /// CPU only: quantizes activations to 8 bits.
     pub(crate) const QUANTIZE: Self = Self("lm_quantize");
     /// CPU only: product with packed or memory-mapped weights.
     pub(crate) const MATMUL_PACKED: Self = Self("lm_matmul_packed");
+    /// CPU only: the same with the matrices of experts.
+    pub(crate) const EXPERTS_PACKED: Self = Self("lm_experts_packed");
 
     /// Lookup of embedding rows. `None` for formats without such a kernel.
     pub(crate) fn embed(format: WeightFormat) -> Option<Self> {
@@ -91,6 +114,12 @@ impl KernelId {
         per_format!("lm_matvec4", format)
     }
 
+    /// Product that reads the weights once per eight tokens, by packed dot products, for formats
+    /// that have one ([`WeightFormat::has_matvec8_i8`]).
+    pub(crate) const fn matvec8_packed_dot(format: WeightFormat) -> Self {
+        per_format!("lm_matvec8_i8", format)
+    }
+
     /// Tiled matrix product.
     pub(crate) const fn matmul(format: WeightFormat) -> Self {
         per_format!("lm_matmul", format)
@@ -99,6 +128,18 @@ impl KernelId {
     /// Matrix product on matrix units, for formats that have one ([`WeightFormat::has_coopmat`]).
     pub(crate) const fn matmul_coopmat(format: WeightFormat) -> Self {
         per_format!("lm_matmul_coopmat", format)
+    }
+
+    /// Matrix product of up to 16 tokens on matrix units, for formats that have one
+    /// ([`WeightFormat::has_coopmat`]).
+    pub(crate) const fn matmul_coopmat16(format: WeightFormat) -> Self {
+        per_format!("lm_matmul_coopmat16", format)
+    }
+
+    /// Matrix product of up to 32 tokens on matrix units, for formats that have one
+    /// ([`WeightFormat::has_coopmat`]).
+    pub(crate) const fn matmul_coopmat32(format: WeightFormat) -> Self {
+        per_format!("lm_matmul_coopmat32", format)
     }
 
     /// Rotary embedding of queries and keys, and the store of keys and values to the KV cache.
@@ -140,13 +181,16 @@ mod tests {
     fn every_selectable_kernel_exists() {
         let mut kernels = vec![
             KernelId::RMS_NORM,
+            KernelId::LAYER_NORM,
             KernelId::ADD_RMS_NORM,
             KernelId::CAST_F16,
+            KernelId::QUANTIZE_I8,
             KernelId::MOE_COMBINE,
             KernelId::GLU,
             KernelId::SIGMOID_GATE,
             KernelId::SHORT_CONVOLUTION,
             KernelId::DELTA_RULE,
+            KernelId::SSM_SCAN,
             KernelId::GATED_RMS_NORM,
             KernelId::MOE_TOP_K,
             KernelId::COMBINE_SPLITS,
@@ -155,7 +199,10 @@ mod tests {
             kernels.extend([KernelId::matvec(format), KernelId::matvec4(format), KernelId::matmul(format)]);
             kernels.extend(KernelId::embed(format));
             kernels.extend(format.is_whole().then(|| KernelId::matvec_packed_dot(format)));
+            kernels.extend(format.has_matvec8_i8().then(|| KernelId::matvec8_packed_dot(format)));
             kernels.extend(format.has_coopmat().then(|| KernelId::matmul_coopmat(format)));
+            kernels.extend(format.has_coopmat().then(|| KernelId::matmul_coopmat16(format)));
+            kernels.extend(format.has_coopmat().then(|| KernelId::matmul_coopmat32(format)));
             assert!(KernelId::matvec(format).name().ends_with(format.name()), "{}", format.name());
         }
         for cache in [CacheType::F16, CacheType::Q8] {
@@ -172,7 +219,7 @@ mod tests {
         for kernel in kernels {
             assert!(kernel.spec().is_ok(), "the table has no {}", kernel.name());
         }
-        for kernel in [KernelId::QUANTIZE, KernelId::MATMUL_PACKED] {
+        for kernel in [KernelId::QUANTIZE, KernelId::MATMUL_PACKED, KernelId::EXPERTS_PACKED] {
             assert!(roci_kernels::native_only_executable(kernel.name()).is_some(), "the CPU has no {}", kernel.name());
         }
     }

@@ -3,24 +3,21 @@
 use std::sync::Arc;
 
 use roci_hal::{BufferDesc, BufferRange};
-use roci_kernels::params::{LmAttention, LmLinear, LmRopeKvStore};
+use roci_kernels::params::{LmAttention, LmGlu, LmLinear, LmRopeKvStore};
 use roci_lm::architecture::blocks::{
     Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Mixer, Norm, Rope, RopeStyle,
-    SharedExpert, Vector,
+    SharedExpert,
 };
 
 use crate::delta_net::DeviceDeltaNet;
+use crate::experts::DeviceExperts;
 use crate::kernel_id::KernelId;
+use crate::norms::DeviceNorm;
 use crate::options::CacheType;
+use crate::per_layer::DevicePerLayer;
+use crate::recurrent::{DeviceGatedConvolution, DeviceStateSpace};
 use crate::weights::{DeviceMatrix, FileSegments, MatrixRows, Storage, WeightLoader};
 use crate::{Error, Options, SMALL_BATCH};
-
-/// Weights of an RMS norm.
-#[derive(Clone)]
-pub(crate) struct DeviceNorm {
-    pub(crate) weight: BufferRange,
-    pub(crate) epsilon: f32,
-}
 
 /// A matrix with an optional bias, whose results are columns of a row of the output.
 #[derive(Clone)]
@@ -38,12 +35,14 @@ pub(crate) enum GateUp {
     Interleaved(DeviceLinear),
     /// Separate products. The results of the up projection follow those of the gate.
     Separate(Vec<DeviceLinear>),
+    /// One product: the network has no gate.
+    Plain(DeviceLinear),
 }
 
 impl GateUp {
     pub(crate) fn products(&self) -> &[DeviceLinear] {
         match self {
-            Self::Interleaved(product) => std::slice::from_ref(product),
+            Self::Interleaved(product) | Self::Plain(product) => std::slice::from_ref(product),
             Self::Separate(products) => products,
         }
     }
@@ -60,7 +59,11 @@ pub(crate) struct DeviceAttention {
     pub(crate) output_gate: Option<usize>,
     /// Constants of the rotary embedding, without those of a step.
     pub(crate) heads: LmRopeKvStore,
+    /// Norms of queries and of keys, if each covers all heads of a token.
+    pub(crate) row_norms: Option<[DeviceNorm; 2]>,
+    /// Weights of the norms of query heads, then of key heads, then attention sinks.
     pub(crate) head_norms: Option<BufferRange>,
+    pub(crate) sinks: Option<BufferRange>,
     pub(crate) rotations: BufferRange,
     /// Constants of attention, without those of a step.
     pub(crate) attention: LmAttention,
@@ -71,24 +74,14 @@ pub(crate) struct DeviceAttention {
     pub(crate) post_norm: Option<DeviceNorm>,
 }
 
-/// The matrices of a mixture of experts, stacked over all experts.
-#[derive(Clone)]
-pub(crate) struct DeviceExperts {
-    pub(crate) router: DeviceLinear,
-    /// Gate and up rows, interleaved.
-    pub(crate) gate_up: DeviceMatrix,
-    pub(crate) down: DeviceMatrix,
-    /// Total number of experts.
-    pub(crate) count: usize,
-    /// Experts per token.
-    pub(crate) experts_per_token: usize,
-}
-
 /// An expert for all tokens.
 #[derive(Clone)]
 pub(crate) struct DeviceSharedExpert {
     pub(crate) gate_up: GateUp,
     pub(crate) down: DeviceLinear,
+    /// Norm of the residual stream as the input; `None` for the input of the block.
+    pub(crate) norm: Option<DeviceNorm>,
+    pub(crate) post_norm: Option<DeviceNorm>,
     /// Projection to the gate of the output.
     pub(crate) gate: Option<DeviceLinear>,
     /// Length of the activated vector.
@@ -107,13 +100,34 @@ pub(crate) enum DeviceFeedForwardKind {
 pub(crate) struct DeviceFeedForward {
     pub(crate) norm: Option<DeviceNorm>,
     pub(crate) kind: DeviceFeedForwardKind,
-    /// [`LmLinear::SILU`] or [`LmLinear::GELU`].
-    pub(crate) activation: u32,
+    pub(crate) activation: DeviceActivation,
     /// Length of the activated vector.
     pub(crate) width: usize,
     /// Only beside experts.
     pub(crate) shared: Option<DeviceSharedExpert>,
+    /// Norm of the experts' sum, before the output of the shared expert is added.
+    pub(crate) experts_norm: Option<DeviceNorm>,
     pub(crate) post_norm: Option<DeviceNorm>,
+}
+
+/// An activation, as the kernels that apply it know it.
+#[derive(Clone, Copy)]
+pub(crate) struct DeviceActivation {
+    /// Flag of [`LmLinear`]; `None` if products do not apply it.
+    pub(crate) linear: Option<u32>,
+    /// Activation of [`LmGlu`].
+    pub(crate) glu: u32,
+}
+
+impl DeviceActivation {
+    pub(crate) fn of(activation: Activation) -> Self {
+        match activation {
+            Activation::Silu => Self { linear: Some(LmLinear::SILU), glu: LmGlu::SILU },
+            Activation::Gelu => Self { linear: Some(LmLinear::GELU), glu: LmGlu::GELU },
+            Activation::ReluSquared => Self { linear: None, glu: LmGlu::RELU_SQUARED },
+            Activation::SwigluOai => Self { linear: Some(LmLinear::SWIGLU_OAI), glu: LmGlu::SWIGLU_OAI },
+        }
+    }
 }
 
 /// The part of a layer that reads earlier tokens.
@@ -121,20 +135,39 @@ pub(crate) struct DeviceFeedForward {
 pub(crate) enum DeviceMixer {
     Attention(DeviceAttention),
     DeltaNet(DeviceDeltaNet),
+    GatedConvolution(DeviceGatedConvolution),
+    StateSpace(DeviceStateSpace),
 }
 
 /// A layer with its weights, and with its KV cache or its recurrent states.
 #[derive(Clone)]
 pub(crate) struct DeviceLayer {
-    pub(crate) mixer: DeviceMixer,
-    pub(crate) feed_forward: DeviceFeedForward,
+    /// Several read the same residual stream.
+    pub(crate) mixers: Vec<DeviceMixer>,
+    pub(crate) feed_forward: Option<DeviceFeedForward>,
+    /// Set if mixer and feed-forward read the same residual stream.
+    pub(crate) parallel: Option<ParallelNorms>,
+    /// Norms of the residual stream after the mixer and after feed-forward.
+    pub(crate) stream_norms: [Option<DeviceNorm>; 2],
+    /// Input of this layer alone.
+    pub(crate) per_layer: Option<DevicePerLayer>,
+}
+
+/// The norms of two blocks that read the same residual stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParallelNorms {
+    /// One for both.
+    Shared,
+    /// One each.
+    Own,
 }
 
 /// The final norm and the output matrix.
 #[derive(Clone)]
 pub(crate) struct DeviceHead {
     pub(crate) norm: DeviceNorm,
-    pub(crate) output: DeviceLinear,
+    /// `None` for models without logits.
+    pub(crate) output: Option<DeviceLinear>,
     /// Scale of the embeddings, if the output matrix is also the embedding matrix and the first
     /// layer is on this device.
     pub(crate) tied_embedding_scale: Option<f32>,
@@ -155,16 +188,21 @@ impl DeviceHead {
     /// small batch an upload is faster.
     pub(crate) fn embedding(&self, tokens: usize) -> Option<DeviceEmbedding<'_>> {
         let scale = self.tied_embedding_scale.filter(|_| tokens > SMALL_BATCH)?;
-        let [shard] = &self.output.matrix.shards[..] else { return None };
+        let matrix = &self.output.as_ref()?.matrix;
+        let [shard] = &matrix.shards[..] else { return None };
         let Storage::Planar { codes, scales, format } = &shard.storage else { return None };
         let kernel = KernelId::embed(*format)?;
-        Some(DeviceEmbedding { kernel, codes, scales, rows: shard.rows, columns: self.output.matrix.columns, scale })
+        Some(DeviceEmbedding { kernel, codes, scales, rows: shard.rows, columns: matrix.columns, scale })
     }
 }
 
 /// Uploads the layers of one device.
 pub(crate) struct LayerBuilder<'a> {
     pub(crate) loader: WeightLoader<'a>,
+    /// For experts that another device than the layer's computes, the CPU.
+    pub(crate) host: Option<WeightLoader<'a>>,
+    /// Whether the experts of the current layer are such.
+    pub(crate) experts_on_host: bool,
     pub(crate) options: &'a Options,
     /// Context length in tokens.
     context: usize,
@@ -172,25 +210,28 @@ pub(crate) struct LayerBuilder<'a> {
     pages: usize,
     /// Rotation tables uploaded so far.
     rotations: Vec<(Arc<Rope>, BufferRange)>,
+    /// KV pages of the layers so far.
+    caches: Vec<Option<[BufferRange; 2]>>,
 }
 
 impl<'a> LayerBuilder<'a> {
     pub(crate) fn new(loader: WeightLoader<'a>, options: &'a Options, context: usize, pages: usize) -> Self {
-        Self { loader, options, context, pages, rotations: Vec::new() }
+        Self {
+            loader,
+            host: None,
+            experts_on_host: false,
+            options,
+            context,
+            pages,
+            rotations: Vec::new(),
+            caches: Vec::new(),
+        }
     }
 
     /// Waits until all uploads are complete.
     pub(crate) fn finish(self) -> Result<(), Error> {
+        self.host.iter().try_for_each(WeightLoader::finish)?;
         self.loader.finish()
-    }
-
-    pub(crate) fn norm(&self, norm: &Norm) -> Result<DeviceNorm, Error> {
-        let weight = rms_weight(norm)?;
-        Ok(DeviceNorm { weight: self.loader.vectors(&[(Some(weight), weight.values.len())])?, epsilon: norm.epsilon })
-    }
-
-    fn optional_norm(&self, norm: Option<&Norm>) -> Result<Option<DeviceNorm>, Error> {
-        norm.map(|norm| self.norm(norm)).transpose()
     }
 
     pub(crate) fn linear(&self, linear: &Linear, offset: usize) -> Result<DeviceLinear, Error> {
@@ -228,11 +269,45 @@ impl<'a> LayerBuilder<'a> {
     }
 
     pub(crate) fn layer(&mut self, layer: &Layer) -> Result<DeviceLayer, Error> {
-        let mixer = match &layer.mixer {
+        let mixers = layer.mixers.iter().map(|mixer| self.mixer(mixer)).collect::<Result<Vec<_>, _>>()?;
+        self.caches.push(mixers.iter().find_map(|mixer| match mixer {
+            DeviceMixer::Attention(block) => Some([block.keys.clone(), block.values.clone()]),
+            _ => None,
+        }));
+        let mut feed_forward = layer.feed_forward.as_ref().map(|block| self.feed_forward(block)).transpose()?;
+        let mixer_norm = layer.attention().and_then(|block| block.norm.as_ref());
+        let norm = layer.feed_forward.as_ref().and_then(|block| block.norm.as_ref());
+        let parallel = layer.parallel.then_some(match norm == mixer_norm {
+            true => ParallelNorms::Shared,
+            false => ParallelNorms::Own,
+        });
+        let norms = [&layer.stream_norms.mixer, &layer.stream_norms.feed_forward];
+        let length = |norm: &Norm| norm.weight.as_ref().map_or(0, |weight| weight.values.len());
+        let [after_mixer, after_feed_forward] =
+            norms.map(|norm| norm.as_ref().map(|norm| self.norm(norm, length(norm))).transpose());
+        let stream_norms = [after_mixer?, after_feed_forward?];
+        let index = self.caches.len() - 1;
+        let mut per_layer = layer.per_layer.as_ref().map(|block| self.per_layer(block, index)).transpose()?;
+        if let Some(scale) = &layer.output_scale {
+            // The last norm of the layer adds to the residual stream, and can scale the sum.
+            let last_of_block = feed_forward.as_mut().and_then(|block| block.post_norm.as_mut());
+            let last = per_layer.as_mut().map(|block| &mut block.post_norm).or(last_of_block);
+            let last = last.filter(|norm| norm.is_plain_rms());
+            let last = last.ok_or_else(|| Error::file("a layer with a scale has no RMS norm at its end"))?;
+            last.factor = self.loader.host_floats(scale)?.first().copied().unwrap_or(1.0);
+        }
+        Ok(DeviceLayer { mixers, feed_forward, parallel, stream_norms, per_layer })
+    }
+
+    fn mixer(&mut self, mixer: &Mixer) -> Result<DeviceMixer, Error> {
+        Ok(match mixer {
             Mixer::Attention(block) => DeviceMixer::Attention(self.attention(block)?),
-            Mixer::DeltaNet(block) => DeviceMixer::DeltaNet(self.delta_net(block)?),
-        };
-        Ok(DeviceLayer { mixer, feed_forward: self.feed_forward(&layer.feed_forward)? })
+            Mixer::DeltaNet(block) => DeviceMixer::DeltaNet(self.delta_net(block, self.states(mixer)?)?),
+            Mixer::GatedConvolution(block) => {
+                DeviceMixer::GatedConvolution(self.gated_convolution(block, self.states(mixer)?)?)
+            }
+            Mixer::StateSpace(block) => DeviceMixer::StateSpace(self.state_space(block, self.states(mixer)?)?),
+        })
     }
 
     fn attention(&mut self, block: &Attention) -> Result<DeviceAttention, Error> {
@@ -252,23 +327,30 @@ impl<'a> LayerBuilder<'a> {
                 });
             }
         }
-        let head_norms = block
-            .head_norms
-            .as_ref()
-            .map(|norms| {
-                let length = block.key_length;
-                let [query, key] = [rms_weight(&norms.query)?, rms_weight(&norms.key)?];
-                self.loader.vectors(&[(Some(query), length), (Some(key), length)])
-            })
-            .transpose()?;
+        let sinks = block.sinks.as_ref().map(|sinks| self.loader.host_floats(sinks)).transpose()?;
+        let head_norms = self.head_norms(block, sinks.as_deref())?;
         let interleaved = if block.rope.style == RopeStyle::Interleaved { LmRopeKvStore::INTERLEAVED } else { 0 };
-        let norms = if head_norms.is_some() { LmRopeKvStore::NORMS } else { 0 };
-        let stride = block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length);
+        let embedding = block.output.matrix.outputs();
+        // Heads whose keys and values the block computes.
+        let stored_heads = if block.kv_layer.is_some() { 0 } else { block.kv_heads };
+        let stride = block.heads * block.key_length + stored_heads * (block.key_length + block.value_length);
         let count = |value: usize| value as u32;
-        let projections: Vec<&Linear> =
-            [&block.query, &block.key, &block.value].into_iter().chain(&block.output_gate).collect();
+        let projections: Vec<&Linear> = block.inputs().collect();
+        let values = match (block.kv_layer, &block.value_norm) {
+            (Some(_), _) => LmRopeKvStore::SHARED,
+            (None, Some(_)) => LmRopeKvStore::VALUE_NORMS,
+            (None, None) => 0,
+        };
+        let [keys, value_pages] = match block.kv_layer {
+            None => {
+                [self.kv_pages(block.kv_heads, block.key_length)?, self.kv_pages(block.kv_heads, block.value_length)?]
+            }
+            Some(layer) => self.caches.get(layer).cloned().flatten().ok_or_else(|| {
+                Error::file(format!("the keys and values of layer {layer} are not on the same device"))
+            })?,
+        };
         Ok(DeviceAttention {
-            norm: self.optional_norm(block.norm.as_ref())?,
+            norm: self.optional_norm(block.norm.as_ref(), embedding)?,
             qkv: self.concatenated(&projections)?,
             output_gate: block.output_gate.as_ref().map(|_| stride),
             heads: LmRopeKvStore {
@@ -276,16 +358,21 @@ impl<'a> LayerBuilder<'a> {
                 part_stride: 0,
                 tokens: 0,
                 heads: count(block.heads),
-                kv_heads: count(block.kv_heads),
+                kv_heads: count(stored_heads),
                 key_length: count(block.key_length),
                 value_length: count(block.value_length),
                 pairs: count(block.rope.frequencies.len()),
-                flags: interleaved | norms,
+                flags: interleaved | head_norms.flags | values,
                 stride: count(stride),
                 page: count(self.options.page_size),
-                epsilon: block.head_norms.as_ref().map_or(0.0, |norms| norms.query.epsilon),
+                epsilon: head_norms.epsilon,
+                temperature_scale: block.temperature.map_or(0.0, |temperature| temperature.scale),
+                temperature_interval: block.temperature.map_or(0, |temperature| temperature.interval),
+                temperature_offset: block.temperature.map_or(0, |temperature| temperature.offset),
             },
-            head_norms,
+            row_norms: self.row_norms(block)?,
+            head_norms: head_norms.weights,
+            sinks: sinks.map(|sinks| self.loader.padded_floats(sinks)).transpose()?,
             rotations: self.rotations(&block.rope)?,
             attention: LmAttention {
                 heads: count(block.heads),
@@ -297,13 +384,19 @@ impl<'a> LayerBuilder<'a> {
                 splits: 1,
                 scale: block.scale,
                 soft_cap: block.soft_cap.unwrap_or(0.0),
-                window: block.window.unwrap_or(0),
+                // On both sides, half of the window behind the token and half before it.
+                window: block.window.map_or(0, |window| if block.causal { window } else { window / 2 + 1 }),
+                after: block.window.filter(|_| !block.causal).map_or(0, |window| window / 2),
+                alibi_heads: if block.alibi.is_some() { 1 << block.heads.max(1).ilog2() } else { 0 },
+                alibi: block.alibi.unwrap_or(0.0) / (1u32 << block.heads.max(1).ilog2()) as f32,
+                sinks: u32::from(block.sinks.is_some()),
+                chunk: block.chunk.unwrap_or(0),
                 ..LmAttention::default()
             },
-            keys: self.kv_pages(block.kv_heads, block.key_length)?,
-            values: self.kv_pages(block.kv_heads, block.value_length)?,
+            keys,
+            values: value_pages,
             output: self.linear(&block.output, 0)?,
-            post_norm: self.optional_norm(block.post_norm.as_ref())?,
+            post_norm: self.optional_norm(block.post_norm.as_ref(), embedding)?,
         })
     }
 
@@ -335,9 +428,10 @@ impl<'a> LayerBuilder<'a> {
     }
 
     fn feed_forward(&mut self, block: &FeedForward) -> Result<DeviceFeedForward, Error> {
+        let activation = DeviceActivation::of(block.activation);
         let (kind, width) = match &block.kind {
             FeedForwardKind::Dense(gated) => {
-                let gate_up = self.gate_up(gated)?;
+                let gate_up = self.gate_up(gated, activation)?;
                 (
                     DeviceFeedForwardKind::Dense { gate_up, down: self.linear(&gated.down, 0)? },
                     gated.gate.matrix.outputs(),
@@ -347,79 +441,52 @@ impl<'a> LayerBuilder<'a> {
                 let Some(first) = experts.first() else {
                     return Err(Error::file("a mixture of experts has no experts"));
                 };
-                let gated: Vec<&GatedFeedForward> = experts.iter().collect();
-                let router = self.linear(router, 0)?;
-                // CPU-only kernels do not support experts: the WGSL kernels' layout is used.
-                let native_kernels = std::mem::replace(&mut self.loader.native_kernels, false);
-                let matrices = self.expert_gate_up(&gated).and_then(|gate_up| {
-                    let downs: Vec<_> = gated.iter().map(|gated| &gated.down.matrix).collect();
-                    Ok((gate_up, self.loader.matrix(&MatrixRows::stacked(downs))?))
-                });
-                self.loader.native_kernels = native_kernels;
-                let (gate_up, down) = matrices?;
-                let experts = DeviceExperts {
-                    router,
-                    gate_up,
-                    down,
-                    count: experts.len(),
-                    experts_per_token: routing.experts_per_token,
-                };
+                let experts = self.experts(router, experts, routing)?;
                 (DeviceFeedForwardKind::Experts(experts), first.gate.matrix.outputs())
             }
+        };
+        let embedding = match &block.kind {
+            FeedForwardKind::Dense(gated) => gated.down.matrix.outputs(),
+            FeedForwardKind::Experts { router, .. } => router.matrix.columns,
         };
         if block.shared.is_some() && matches!(kind, DeviceFeedForwardKind::Dense { .. }) {
             return Err(Error::file("a shared expert beside a dense network is not supported"));
         }
         Ok(DeviceFeedForward {
-            norm: self.optional_norm(block.norm.as_ref())?,
+            norm: self.optional_norm(block.norm.as_ref(), embedding)?,
             kind,
-            shared: block.shared.as_ref().map(|shared| self.shared_expert(shared)).transpose()?,
-            activation: match block.activation {
-                Activation::Silu => LmLinear::SILU,
-                Activation::Gelu => LmLinear::GELU,
-                // `support` refuses the others.
-                Activation::ReluSquared | Activation::SwigluOai => {
-                    return Err(Error::file("the activation is not supported"));
-                }
-            },
+            shared: block.shared.as_ref().map(|shared| self.shared_expert(shared, activation)).transpose()?,
+            activation,
             width,
-            post_norm: self.optional_norm(block.post_norm.as_ref())?,
+            experts_norm: self.optional_norm(block.experts_norm.as_ref(), embedding)?,
+            post_norm: self.optional_norm(block.post_norm.as_ref(), embedding)?,
         })
     }
 
-    fn shared_expert(&self, block: &SharedExpert) -> Result<DeviceSharedExpert, Error> {
+    fn shared_expert(&self, block: &SharedExpert, activation: DeviceActivation) -> Result<DeviceSharedExpert, Error> {
         Ok(DeviceSharedExpert {
-            gate_up: self.gate_up(&block.network)?,
+            gate_up: self.gate_up(&block.network, activation)?,
             down: self.linear(&block.network.down, 0)?,
+            norm: self.optional_norm(block.norm.as_ref(), block.network.gate.matrix.columns)?,
+            post_norm: self.optional_norm(block.post_norm.as_ref(), block.network.down.matrix.outputs())?,
             gate: block.gate.as_ref().map(|gate| self.linear(gate, 0)).transpose()?,
             width: block.network.gate.matrix.outputs(),
         })
     }
 
     /// Gate and up projections of a dense block, interleaved if one product can compute both.
-    fn gate_up(&self, gated: &GatedFeedForward) -> Result<GateUp, Error> {
+    fn gate_up(&self, gated: &GatedFeedForward, activation: DeviceActivation) -> Result<GateUp, Error> {
+        if gated.up.is_none() {
+            return self.linear(&gated.gate, 0).map(GateUp::Plain);
+        }
         let linears: Vec<&Linear> = gated.gate_up().collect();
         let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
         let biased = linears.iter().any(|linear| linear.bias.is_some());
-        if self.loader.native_kernels || biased || !self.loader.have_same_type(&matrices)? {
+        let separate = self.loader.native_kernels || biased || activation.linear.is_none();
+        if separate || !self.loader.have_same_type(&matrices)? {
             return Ok(GateUp::Separate(self.concatenated(&linears)?));
         }
         let matrix = self.loader.matrix(&MatrixRows::interleaved(&[gated]))?;
         Ok(GateUp::Interleaved(DeviceLinear { matrix, bias: None, offset: 0 }))
     }
-
-    /// Gate and up projections of all experts: interleaved, one expert after the other.
-    fn expert_gate_up(&self, experts: &[&GatedFeedForward]) -> Result<DeviceMatrix, Error> {
-        let linears = experts.iter().copied().flat_map(GatedFeedForward::gate_up);
-        let matrices: Vec<_> = linears.map(|linear| &linear.matrix).collect();
-        if !self.loader.have_same_type(&matrices)? {
-            return Err(Error::file("the experts' matrices have different types"));
-        }
-        self.loader.matrix(&MatrixRows::interleaved(experts))
-    }
-}
-
-/// The weights of an RMS norm. `support` refuses other norms.
-fn rms_weight(norm: &Norm) -> Result<&Vector, Error> {
-    norm.weight.as_ref().ok_or_else(|| Error::file("norms without weights are not supported"))
 }

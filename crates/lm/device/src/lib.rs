@@ -12,8 +12,8 @@
 //! 3. `recorder`: records a step layer by layer.
 //! 4. `kernel_id`: which kernel. `kernels`: loads it and records the dispatch.
 //!
-//! `layer`, `delta_net` and `weights` have the contents of a stage, `pack` the memory layout of
-//! weights, `limits` the maximum sizes of a step.
+//! `layer`, `norms`, `experts`, `per_layer`, `delta_net` and `weights` have the contents of a stage, `pack` the
+//! memory layout of weights, `limits` the maximum sizes of a step.
 #![deny(unsafe_code)]
 
 mod batch;
@@ -21,17 +21,25 @@ mod bindings;
 mod delta_net;
 mod embedding;
 mod error;
+mod experts;
 mod features;
+mod host_experts;
+mod images;
 mod kernel_cache;
 mod kernel_id;
 mod layer;
 mod limits;
 mod memory;
 mod model;
+mod native_experts;
+mod norms;
 mod options;
 mod pack;
-mod pack_codes;
+mod pack_compact;
+mod per_layer;
+mod prediction;
 mod recorder;
+mod recurrent;
 mod scratch;
 mod shape;
 mod stage;

@@ -10,37 +10,64 @@ use crate::scratch::ScratchSizes;
 /// Default maximum number of tokens per call, on hardware and on software devices.
 const HARDWARE_BATCH_TOKENS: usize = 512;
 const SOFTWARE_BATCH_TOKENS: usize = 64;
-/// Maximum number of output rows per step.
-pub(crate) const MAX_OUTPUT_ROWS: usize = 32;
+/// The same for models whose texts are evaluated as a whole, if the context is not shorter.
+const WHOLE_TEXT_TOKENS: usize = 4096;
+/// Maximum number of rows of logits per step.
+const MAX_LOGIT_ROWS: usize = 32;
+/// Maximum number of rotated pairs of a head.
+const MAX_ROPE_PAIRS: usize = 256;
+/// Alignment of the inputs of attention in words, at least that of any driver.
+pub(crate) const MAX_ALIGNMENT: usize = 256;
 /// Maximum number of splits of attention.
 const MAX_SPLITS: usize = 16;
 
 /// Maximum number of tokens per call.
-pub(crate) fn max_batch_tokens(options: &Options, info: &DeviceInfo) -> usize {
-    let default = if is_software(info) { SOFTWARE_BATCH_TOKENS } else { HARDWARE_BATCH_TOKENS };
+pub(crate) fn max_batch_tokens(model: &Model, options: &Options, info: &DeviceInfo) -> usize {
+    let default = if !model.is_causal() {
+        WHOLE_TEXT_TOKENS.min(model.context as usize)
+    } else if is_software(info) {
+        SOFTWARE_BATCH_TOKENS
+    } else {
+        HARDWARE_BATCH_TOKENS
+    };
     options.max_batch_tokens.unwrap_or(default).max(1)
+}
+
+/// Maximum number of output rows per step: as many as tokens for models without logits, whose rows
+/// are long.
+pub(crate) fn max_output_rows(model: &Model, tokens: usize) -> usize {
+    if model.is_causal() { MAX_LOGIT_ROWS.min(tokens) } else { tokens }
 }
 
 /// Maximum number of 32-bit words of inputs per call.
 fn input_words(model: &Model, options: &Options, tokens: usize) -> usize {
     let pages = (model.context as usize).div_ceil(options.page_size);
     let slots = if model.is_recurrent() { 4 } else { 0 };
+    // Rotary positions of images, and the sections of pairs.
+    let images = 3 * tokens + MAX_ROPE_PAIRS;
     // Inputs are padded to a power of two.
-    (5 * tokens + MAX_OUTPUT_ROWS + options.max_chunks.min(tokens) * (pages + slots)).next_power_of_two()
+    // Whole texts and images need the inputs of attention a second time, at an aligned offset.
+    let attention = 5 * tokens + MAX_ALIGNMENT;
+    (5 * tokens
+        + max_output_rows(model, tokens)
+        + images
+        + attention
+        + options.max_chunks.min(tokens) * (pages + slots))
+        .next_power_of_two()
 }
 
 /// Maximum number of splits of attention: enough workgroups to occupy the device with a single
 /// token.
 pub(crate) fn max_splits(model: &Model, info: &DeviceInfo) -> usize {
     let units = info.physical.iter().map(|physical| physical.compute_units as usize).min().unwrap_or(1).max(1);
-    let kv_heads = model.config.kv_heads.iter().copied().min().unwrap_or(1).max(1);
+    let kv_heads = model.config.kv_heads.iter().copied().filter(|heads| *heads > 0).min().unwrap_or(1);
     (2 * units).div_ceil(kv_heads).next_power_of_two().clamp(1, MAX_SPLITS)
 }
 
 /// Sizes of the scratch memory of a device.
 pub(crate) fn scratch_sizes(model: &Model, options: &Options, info: &DeviceInfo) -> ScratchSizes {
-    let tokens = max_batch_tokens(options, info);
+    let tokens = max_batch_tokens(model, options, info);
     let words = input_words(model, options, tokens);
     let features = Features::of(info, options);
-    ScratchSizes::new(model, tokens, MAX_OUTPUT_ROWS.min(tokens), words, max_splits(model, info), features)
+    ScratchSizes::new(model, tokens, max_output_rows(model, tokens), words, max_splits(model, info), features)
 }

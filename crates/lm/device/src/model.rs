@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, StateSlots};
+use roci_engine::{Chunk, Forward, ForwardError, Images, Limits, Output, OutputKind, StateSlots, States};
 use roci_gguf::Gguf;
 use roci_hal::{Device, DeviceInfo, Profile};
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::Layer;
+use roci_lm::reference::PooledHead;
 
 use crate::batch::{Batch, OutputCollector, OutputRow};
-use crate::embedding::embed;
+use crate::embedding::{HostInput, Placed, embed};
 use crate::error::forward_error;
 use crate::features::Features;
-use crate::limits::{MAX_OUTPUT_ROWS, max_batch_tokens, max_splits, scratch_sizes};
+use crate::images::{BatchImages, rope_sections};
+use crate::limits::{max_batch_tokens, max_output_rows, max_splits, scratch_sizes};
 use crate::memory::{Estimate, estimate};
+use crate::prediction::PredictionNorms;
 use crate::recorder::block_tokens;
 use crate::shape::StepShape;
 use crate::stage::{Stage, StageConfig};
@@ -33,6 +36,19 @@ pub struct DeviceModel {
     block_tokens: usize,
     max_splits: usize,
     estimate: Estimate,
+    /// In prediction heads.
+    norms: Option<PredictionNorms>,
+    /// Images of prompts, once an engine has attached them.
+    images: Option<Arc<Images>>,
+    /// For each chunk of the next call, the positions that images before it saved.
+    saved_positions: Vec<u32>,
+    /// The rotary position of each pair of a head, for models with three of them.
+    rope_sections: Option<Vec<u32>>,
+    /// Rows of logits that the caller has given back.
+    spare_rows: Vec<Vec<f32>>,
+    input: HostInput,
+    /// The layers after pooling, which the host computes.
+    head: Option<Arc<PooledHead>>,
 }
 
 impl std::fmt::Debug for DeviceModel {
@@ -45,7 +61,8 @@ impl std::fmt::Debug for DeviceModel {
 }
 
 impl DeviceModel {
-    /// Loads a model: the first device takes as many layers as fit, the next ones the rest.
+    /// Loads a model: the first device takes as many layers as fit, the next ones the rest. The CPU
+    /// among them also computes the experts of the first [`Options::cpu_expert_layers`].
     /// `progress` gets the uploaded bytes and their total.
     ///
     /// # Errors
@@ -61,12 +78,16 @@ impl DeviceModel {
         let estimate = estimate(&file, &model, &infos, options)?;
         let used: Vec<(&Device, _)> =
             devices.iter().zip(&estimate.shares).filter(|(_, share)| !share.layers.is_empty()).collect();
-        let tokens = used.iter().map(|(device, _)| max_batch_tokens(options, device.info())).min().unwrap_or(1);
+        let tokens = used.iter().map(|(device, _)| max_batch_tokens(&model, options, device.info())).min().unwrap_or(1);
         let options = Options { max_batch_tokens: Some(tokens), ..options.clone() };
         let pages = options.cache_tokens.unwrap_or(model.context as usize).div_ceil(options.page_size).max(1);
         let names = model.tensors();
-        let total = names.iter().filter_map(|name| file.tensor(name)).map(|tensor| tensor.info().byte_len()).sum();
+        // The table of per-layer embeddings stays in the file.
+        let table = model.per_layer.as_ref().map(|block| block.embedding.tensor.as_str());
+        let loaded = names.iter().filter(|name| Some(**name) != table);
+        let total = loaded.filter_map(|name| file.tensor(name)).map(|tensor| tensor.info().byte_len()).sum();
         let progress = Progress::new(total, progress);
+        let cpu = devices.iter().find(|device| roci_kernels::runs_native_kernels(device.info()));
         let mut stages = Vec::new();
         for (device, share) in used {
             let config = StageConfig {
@@ -76,6 +97,8 @@ impl DeviceModel {
                 options: &options,
                 pages,
                 sizes: scratch_sizes(&model, &options, device.info()),
+                from_file: estimate.exceeds_memory,
+                host: cpu.filter(|_| !roci_kernels::runs_native_kernels(device.info())),
             };
             stages.push(Stage::new(device, &config, &progress)?);
         }
@@ -88,6 +111,9 @@ impl DeviceModel {
             vocabulary: model.config.vocabulary,
             embedding: model.config.embedding,
             pooling: model.config.pooling,
+            pooled: model.pooled.as_ref().map(|pooled| pooled.tokens),
+            outputs: model.pooled.as_ref().map(|pooled| pooled.outputs(model.config.embedding)),
+            causal: model.is_causal(),
             state_slots: if model.is_recurrent() { options.state_slots } else { 0 },
         };
         let group_size =
@@ -95,7 +121,26 @@ impl DeviceModel {
         let coopmat = devices.iter().any(|device| Features::of(device.info(), &options).coopmat);
         let block_tokens = block_tokens(group_size.max().unwrap_or(1), coopmat);
         let max_splits = devices.iter().map(|device| max_splits(&model, device.info())).min().unwrap_or(1);
-        Ok(Self { file, model, limits, stages, block_tokens, max_splits, estimate })
+        let norms = model.prediction_input.as_ref().map(|input| PredictionNorms::new(&file, input)).transpose()?;
+        let rope_sections = rope_sections(&file, &model)?;
+        let input = HostInput::new(&file, &model)?;
+        let head = PooledHead::new(&file, &model).map_err(|error| Error::file(error.to_string()))?.map(Arc::new);
+        Ok(Self {
+            file,
+            model,
+            limits,
+            stages,
+            block_tokens,
+            max_splits,
+            estimate,
+            images: None,
+            saved_positions: Vec::new(),
+            rope_sections,
+            spare_rows: Vec::new(),
+            input,
+            head,
+            norms,
+        })
     }
 
     /// Memory and layers of each device.
@@ -131,6 +176,9 @@ impl DeviceModel {
                 input_words: 0,
                 kv_splits: 1,
                 one_token_per_sequence: tokens == 1,
+                whole_texts: !limits.causal,
+                host_embeddings: false,
+                rope_pairs: 0,
             };
             StepShape { input_words: shape.page_tables_offset(), ..shape }
         };
@@ -140,7 +188,10 @@ impl DeviceModel {
         let last = stages.len().saturating_sub(1);
         let mut missing = Vec::new();
         for (index, stage) in stages.iter_mut().enumerate() {
-            let shapes: Vec<StepShape> = batch_sizes.iter().map(|&tokens| shape(tokens, index == last)).collect();
+            let outputs = index == last;
+            let shape =
+                |tokens| StepShape { output_rows: usize::from(outputs), ..shape(tokens, outputs && limits.causal) };
+            let shapes: Vec<StepShape> = batch_sizes.iter().map(|&tokens| shape(tokens)).collect();
             missing.push(stage.missing_kernels(&shapes)?);
         }
         let total = missing.iter().map(Vec::len).sum();
@@ -156,14 +207,31 @@ impl DeviceModel {
         Ok(())
     }
 
+    /// Whether tokens have three rotary positions (M-RoPE), as rows of images in a grid need.
+    pub fn has_grid_positions(&self) -> bool {
+        self.rope_sections.is_some()
+    }
+
     /// The description of the model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Evaluates the chunks in one step per stage, each by [`Stage::run`].
-    fn evaluate_chunks(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, Error> {
+    /// Evaluates the chunks in one step per stage, each by [`Stage::run`]. A prediction head reads
+    /// `before`. Hidden states of all tokens go to `states`.
+    fn evaluate_chunks(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+        states: Option<&mut Vec<States>>,
+    ) -> Result<Vec<Output>, Error> {
+        let saved = std::mem::take(&mut self.saved_positions);
+        let images = BatchImages::find(chunks, self.images.as_deref(), &saved)?;
+        if images.rope.is_some() && self.rope_sections.is_none() {
+            return Err(Error::file("the model has no positions for rows of images in a grid"));
+        }
         let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
+        let tokens = images.text_tokens(tokens);
         let max_tokens = self.limits.max_batch_tokens;
         if tokens.is_empty() || tokens.len() > max_tokens {
             return Err(Error::file(format!("a batch of {} tokens; it must have 1 to {max_tokens}", tokens.len())));
@@ -172,15 +240,25 @@ impl DeviceModel {
             return Err(Error::file(format!("token {token} is not in the vocabulary")));
         }
         chunks.iter().try_for_each(|chunk| self.check_state(chunk))?;
-        let batch = Batch::new(chunks, self.block_tokens);
+        chunks.iter().try_for_each(|chunk| self.check_whole(chunk))?;
+        let positions = chunks.iter().flat_map(|chunk| chunk.start..chunk.start + chunk.tokens.len());
+        let placed: Vec<Placed> = tokens.iter().copied().zip(positions).collect();
+        let batch = Batch::new(chunks, self.block_tokens, !self.limits.causal);
         let logits = chunks.iter().any(|chunk| matches!(chunk.output, OutputKind::LastLogits | OutputKind::AllLogits));
         let hidden = chunks.iter().any(|chunk| chunk.output == OutputKind::HiddenStates);
-        let max_rows = MAX_OUTPUT_ROWS.min(max_tokens);
+        let max_rows = max_output_rows(&self.model, max_tokens);
         let mut row_groups = batch.output_rows.chunks(max_rows);
         let first_rows = row_groups.next().unwrap_or(&[]);
-        let (shape, inputs) = batch.inputs(self.kv_splits(chunks), first_rows, logits);
-        let Self { file, model, stages, .. } = self;
-        let mut outputs = OutputCollector::new(chunks, model);
+        let (shape, inputs) = batch.inputs(
+            self.kv_splits(chunks),
+            first_rows,
+            logits,
+            &images,
+            self.rope_sections.as_deref().unwrap_or_default(),
+        );
+        let Self { file, model, stages, spare_rows, input, norms, .. } = self;
+        let norms = norms.as_ref();
+        let mut outputs = OutputCollector::new(chunks, model, spare_rows);
         let Some((last, others)) = stages.split_last_mut() else { return Err(Error::file("the model has no layers")) };
 
         // The residual stream from the previous stage. The first stage starts with embeddings.
@@ -190,14 +268,21 @@ impl DeviceModel {
                 staged.copy_from_slice(&residual);
                 Ok(())
             }
-            None => embed(file, model, &tokens, stride, staged),
+            None => match norms {
+                None => {
+                    embed(file, model, input, &placed, stride, staged)?;
+                    images.write_rows(stride, staged)
+                }
+                Some(norms) => norms.fill((file, model, input), &placed, before.unwrap_or_default(), stride, staged),
+            },
         };
         for stage in others {
             let shape = StepShape { output_rows: 0, logits: false, ..shape };
-            let (stride, previous) = (stage.residual_stride(), residual.take());
+            let (stride, previous) = (stage.input_stride(), residual.take());
             residual = Some(stage.run(shape, &inputs, |staged| fill(previous, stride, staged), <[f32]>::to_vec)?);
         }
-        let (stride, output_stride) = (last.residual_stride(), last.output_stride(logits));
+        last.fill_layer_inputs(file, model, &placed)?;
+        let (stride, output_stride) = (last.input_stride(), last.output_stride(logits));
         let collect = |rows: &[f32]| outputs.add(logits, rows, output_stride, first_rows);
         last.run(shape, &inputs, |staged| fill(residual, stride, staged), collect)?;
 
@@ -208,19 +293,33 @@ impl DeviceModel {
             more.extend(batch.output_rows.chunks(max_rows).map(|rows| (false, rows)));
         }
         for (logits, rows) in more {
-            let shape = StepShape {
-                block_tokens: 1,
-                output_rows: rows.len(),
-                logits,
-                input_words: rows.len(),
-                kv_splits: 1,
-                ..StepShape::default()
-            };
-            let inputs: Vec<u32> = rows.iter().map(|row| row.token).collect();
+            let (shape, inputs) = rows_only(rows, logits);
             let stride = last.output_stride(logits);
             last.run(shape, &inputs, |_| Ok(()), |values| outputs.add(logits, values, stride, rows))?;
         }
+        if let Some(states) = states {
+            states.resize_with(chunks.len(), Vec::new);
+            let (stride, length) = (last.output_stride(false), model.config.embedding);
+            for rows in batch.all_rows().chunks(max_rows) {
+                let (shape, inputs) = rows_only(rows, false);
+                let mut add = |values: &[f32]| {
+                    let rows = values.chunks_exact(stride).zip(rows);
+                    rows.for_each(|(values, row)| states[row.chunk].push(values[..length].to_vec()));
+                };
+                last.run(shape, &inputs, |_| Ok(()), &mut add)?;
+            }
+        }
         Ok(outputs.finish())
+    }
+
+    /// Checks that a chunk of a model that is not causal is a whole text, of which only hidden states
+    /// are requested.
+    fn check_whole(&self, chunk: &Chunk<'_>) -> Result<(), Error> {
+        let has_logits = matches!(chunk.output, OutputKind::LastLogits | OutputKind::AllLogits);
+        if self.limits.causal || (chunk.start == 0 && !has_logits) {
+            return Ok(());
+        }
+        Err(Error::file("the model computes hidden states of whole texts only"))
     }
 
     /// Checks that a chunk names slots for its recurrent state if the model has such states, and
@@ -236,6 +335,11 @@ impl DeviceModel {
         }
     }
 
+    fn failure(&self, error: &Error) -> ForwardError {
+        let lost = self.stages.iter().any(|stage| stage.device.loss().is_some());
+        forward_error(error, lost)
+    }
+
     /// Splits of attention for the longest sequence: a power of two, so that a recording serves
     /// many tokens.
     fn kv_splits(&self, chunks: &[Chunk<'_>]) -> usize {
@@ -244,15 +348,55 @@ impl DeviceModel {
     }
 }
 
+/// A step that computes only these output rows of the previous one, and its inputs.
+fn rows_only(rows: &[OutputRow], logits: bool) -> (StepShape, Vec<u32>) {
+    let shape = StepShape {
+        block_tokens: 1,
+        output_rows: rows.len(),
+        logits,
+        input_words: rows.len(),
+        kv_splits: 1,
+        ..StepShape::default()
+    };
+    (shape, rows.iter().map(|row| row.token).collect())
+}
+
 impl Forward for DeviceModel {
     fn limits(&self) -> &Limits {
         &self.limits
     }
 
+    fn attach_images(&mut self, images: Arc<Images>) {
+        self.images = Some(images);
+    }
+
+    fn set_saved_positions(&mut self, saved: &[u32]) {
+        self.saved_positions = saved.to_vec();
+    }
+
+    fn head(&self) -> Option<Arc<PooledHead>> {
+        self.head.clone()
+    }
+
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {
-        self.evaluate_chunks(chunks).map_err(|error| {
-            let lost = self.stages.iter().any(|stage| stage.device.loss().is_some());
-            forward_error(&error, lost)
-        })
+        self.evaluate_chunks(chunks, None, None).map_err(|error| self.failure(&error))
+    }
+
+    fn evaluate_with_states(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+    ) -> Result<Vec<(Output, States)>, ForwardError> {
+        let mut states = Vec::new();
+        let outputs = self.evaluate_chunks(chunks, before, Some(&mut states));
+        let outputs = outputs.map_err(|error| self.failure(&error))?;
+        Ok(outputs.into_iter().zip(states).collect())
+    }
+
+    fn recycle(&mut self, outputs: Vec<Output>) {
+        let rows = outputs.into_iter().flat_map(|output| output.rows);
+        let logits = rows.filter(|row| row.capacity() >= self.limits.vocabulary);
+        let room = max_output_rows(&self.model, self.limits.max_batch_tokens).saturating_sub(self.spare_rows.len());
+        self.spare_rows.extend(logits.take(room));
     }
 }

@@ -61,8 +61,15 @@ pub struct Options {
     /// [`state_slots`](Self::state_slots()).
     pub state_slots: usize,
     /// Disables packed dot products: without it, GPUs with 4 x 8-bit dot products quantize the
-    /// activations of a single token to 8 bits, which is faster.
+    /// activations of a single token, and without matrix units those of small batches, to 8 bits,
+    /// which is faster.
     pub exact: bool,
+    /// Uses packed dot products on devices that gain nothing from them, such as software
+    /// rasterizers. For tests.
+    pub force_packed_dot: bool,
+    /// Layers, from the first one on, whose experts are computed on the CPU, which must be among the
+    /// devices then. Layers of the CPU itself and layers without experts do not change.
+    pub cpu_expert_layers: usize,
     /// Whether decode kernels are specialized: compiled with the model's sizes as constants, on
     /// devices that compile kernels at run time. This delays the first generated token and makes
     /// each one faster. If `None`, real devices try it and fall back to generic kernels after a
@@ -89,6 +96,8 @@ impl Default for Options {
             page_size: 32,
             state_slots: Self::state_slots(4),
             exact: false,
+            force_packed_dot: false,
+            cpu_expert_layers: 0,
             specialize: None,
         }
     }

@@ -2,13 +2,14 @@
 
 use roci_hal::{BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
-use roci_kernels::params::LmLinear;
+use roci_kernels::params::{LmLinear, LmQuantizeI8};
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, DeltaNet, FeedForwardKind, Layer};
+use roci_lm::architecture::blocks::{Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Routing};
 
-use crate::delta_net::projected_columns;
 use crate::features::Features;
 use crate::pack::GROUP;
+use crate::recorder::PACKED_DOT_TOKENS;
+use crate::recurrent::RecurrentColumns;
 use crate::{Error, SMALL_BATCH};
 
 /// A buffer of rows of floats.
@@ -51,8 +52,16 @@ pub(crate) struct ScratchSizes {
     experts_per_token: usize,
     /// Length of a shared expert's activated vector; 0 without one.
     shared: usize,
+    /// Whether a layer has parallel blocks, or parts of a block with inputs of their own.
+    parallel: bool,
+    /// Whether a layer has experts without a gate.
+    ungated_experts: bool,
+    /// Whether the inputs of experts are weighted.
+    weighted_input: bool,
     /// The longest input of a product.
     columns: usize,
+    /// Length of the uploaded rows: embeddings, or what a prediction head projects.
+    staged: usize,
     features: Features,
 }
 
@@ -67,50 +76,88 @@ impl ScratchSizes {
     ) -> Self {
         let max = |of: &dyn Fn(&Layer) -> usize| model.layers.iter().map(of).max().unwrap_or(0);
         let max_attention = |of: &dyn Fn(&Attention) -> usize| max(&|layer| layer.attention().map_or(0, of));
-        let max_delta_net = |of: &dyn Fn(&DeltaNet) -> usize| max(&|layer| layer.delta_net().map_or(0, of));
-        let heads = max_delta_net(&|block| block.heads * block.length);
-        let attended = max_attention(&|block| block.heads * block.value_length).max(heads);
+        let max_recurrent = |of: &dyn Fn(RecurrentColumns) -> usize| {
+            max(&|layer| layer.mixers.iter().map(|mixer| of(RecurrentColumns::of(mixer))).max().unwrap_or(0))
+        };
+        let max_feed_forward =
+            |of: &dyn Fn(&FeedForward) -> usize| max(&|layer| layer.feed_forward.as_ref().map_or(0, of));
+        let values = max_recurrent(&|columns| columns.values);
+        let convolved = max_recurrent(&|columns| columns.convolved);
+        let attended = max_attention(&|block| block.heads * block.value_length).max(values);
         let gated = max_attention(&|block| match block.output_gate {
             Some(_) => block.heads * block.value_length,
             None => 0,
         });
         let shared =
-            max(&|layer| layer.feed_forward.shared.as_ref().map_or(0, |shared| shared.network.gate.matrix.outputs()));
-        let activated = max(&|layer| match &layer.feed_forward.kind {
+            max_feed_forward(&|block| block.shared.as_ref().map_or(0, |shared| shared.network.gate.matrix.outputs()));
+        let activated = max_feed_forward(&|block| match &block.kind {
             FeedForwardKind::Dense(gated) => gated.gate.matrix.outputs(),
             FeedForwardKind::Experts { experts, .. } => experts.first().map_or(0, |gated| gated.gate.matrix.outputs()),
         });
-        let gate_up = max(&|layer| match &layer.feed_forward.kind {
+        let gate_up = max_feed_forward(&|block| match &block.kind {
             FeedForwardKind::Dense(gated) => 2 * gated.gate.matrix.outputs(),
-            FeedForwardKind::Experts { experts, .. } => experts.len(),
+            FeedForwardKind::Experts { experts, .. } => {
+                // CPU-only kernels write gate and up projections of experts side by side, others the up
+                // projections of experts without a gate.
+                let each = |expert: &GatedFeedForward| match expert.up {
+                    Some(_) if features.native_kernels => 2 * expert.gate.matrix.outputs(),
+                    Some(_) => 0,
+                    None => expert.gate.matrix.outputs(),
+                };
+                experts.len().max(experts.first().map_or(0, each))
+            }
         })
         .max(2 * shared);
-        let experts_per_token = max(&|layer| match &layer.feed_forward.kind {
+        let experts_per_token = max_feed_forward(&|block| match &block.kind {
             FeedForwardKind::Dense(_) => 0,
             FeedForwardKind::Experts { routing, .. } => routing.experts_per_token,
         });
+        let any_experts = |is: &dyn Fn(&GatedFeedForward, &Routing) -> bool| {
+            let blocks = model.layers.iter().filter_map(|layer| layer.feed_forward.as_ref());
+            blocks.into_iter().any(|block| match &block.kind {
+                FeedForwardKind::Dense(_) => false,
+                FeedForwardKind::Experts { experts, routing, .. } => experts.iter().any(|expert| is(expert, routing)),
+            })
+        };
         let embedding = model.config.embedding;
+        // A prediction head projects an embedding and a hidden state, which are uploaded to `qkv`.
+        let predicted = if model.prediction_input.is_some() { 2 * embedding } else { 0 };
+        let qkv = max_attention(&|block| {
+            let gate = block.output_gate.as_ref().map_or(0, |gate| gate.matrix.outputs());
+            block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length) + gate
+        })
+        .max(max_recurrent(&|columns| columns.projected))
+        .max(predicted);
+        let predicted = if predicted > 0 { qkv } else { 0 };
         Self {
             tokens,
             output_rows,
             input_words,
             kv_splits,
             embedding,
-            vocabulary: model.config.vocabulary,
-            qkv: max_attention(&|block| {
-                let gate = block.output_gate.as_ref().map_or(0, |gate| gate.matrix.outputs());
-                block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length) + gate
-            })
-            .max(max_delta_net(&projected_columns)),
-            convolved: max_delta_net(&|block| block.convolution.channels()),
+            vocabulary: if model.is_causal() { model.config.vocabulary } else { 0 },
+            qkv,
+            convolved,
             attended,
-            gated: gated.max(heads),
+            gated: gated.max(values),
             split: max_attention(&|block| block.heads * (block.value_length + 2)),
             activated,
             gate_up,
             experts_per_token,
             shared,
-            columns: embedding.max(attended).max(activated).max(shared),
+            parallel: model
+                .layers
+                .iter()
+                .any(|layer| layer.parallel || layer.feed_forward.as_ref().is_some_and(has_own_inputs)),
+            weighted_input: any_experts(&|_, routing| routing.weighted_input),
+            ungated_experts: any_experts(&|expert, _| expert.up.is_none()),
+            columns: embedding
+                .max(attended)
+                .max(activated)
+                .max(shared)
+                .max(model.config.per_layer_length.unwrap_or(0))
+                .max(predicted),
+            staged: embedding.max(predicted),
             features,
         }
     }
@@ -126,17 +173,18 @@ impl ScratchSizes {
 
     /// Bytes of the staging buffer for inputs.
     pub(crate) fn staging(&self) -> u64 {
-        self.staged_residual_offset() + 4 * (self.tokens * Self::stride(self.embedding)) as u64
+        self.staged_residual_offset() + 4 * (self.tokens * Self::stride(self.staged)) as u64
     }
 
     /// Bytes of the buffer for read-backs.
     pub(crate) fn readback(&self) -> u64 {
         let residual = self.tokens * Self::stride(self.embedding);
-        4 * residual.max(self.output_rows * Self::stride(self.vocabulary)) as u64
+        let outputs = self.output_rows * Self::stride(self.vocabulary.max(self.embedding));
+        4 * residual.max(outputs) as u64
     }
 
     /// Rows and stride of each row buffer, in the order of [`Scratch`].
-    fn floats(&self) -> [(usize, usize); 15] {
+    fn floats(&self) -> [(usize, usize); 16] {
         let (tokens, pairs) = (self.tokens, self.tokens * self.experts_per_token.max(1));
         let padded = |rows: usize, length: usize| (rows, Self::stride(length));
         let shared = |length: usize| if self.shared > 0 { padded(tokens, length) } else { (0, GROUP) };
@@ -148,7 +196,7 @@ impl ScratchSizes {
             padded(tokens, self.attended),
             padded(tokens, self.gated),
             padded(pairs, self.activated),
-            padded(tokens, self.gate_up),
+            padded(if self.features.native_kernels || self.ungated_experts { pairs } else { tokens }, self.gate_up),
             if self.experts_per_token > 0 { padded(pairs, self.embedding) } else { (0, GROUP) },
             shared(self.shared),
             shared(self.embedding),
@@ -160,23 +208,31 @@ impl ScratchSizes {
             } else {
                 (0, GROUP)
             },
+            if self.parallel { padded(tokens, self.embedding) } else { (0, GROUP) },
         ]
     }
 
     fn quantized(&self) -> u64 {
         if self.features.native_kernels {
-            lm_cpu::activation_bytes(self.tokens.max(self.output_rows), self.columns) as u64
+            let rows = lm_cpu::activation_bytes(self.tokens.max(self.output_rows), self.columns);
+            let pairs = self.tokens * self.experts_per_token;
+            rows.max(lm_cpu::activation_bytes(pairs, self.activated.max(self.embedding))) as u64
+        } else if self.features.packed_dot {
+            let groups = PACKED_DOT_TOKENS.min(self.tokens) * Self::stride(self.columns) / GROUP;
+            4 * groups as u64 * u64::from(LmQuantizeI8::GROUP_WORDS)
         } else {
             16
         }
     }
 
     fn ones(&self) -> u64 {
-        match (self.features.coopmat, self.shared > 0) {
-            (true, _) => 4 * u64::from(LmLinear::COOPMAT_PARTS) * self.tokens as u64,
-            (false, true) => 4 * self.tokens as u64,
-            (false, false) => 16,
-        }
+        let per_token = [
+            if self.features.coopmat { LmLinear::COOPMAT_PARTS as usize } else { 0 },
+            // Outputs of a shared expert, and of experts that the CPU computes.
+            usize::from(self.shared > 0 || self.experts_per_token > 0),
+            if self.weighted_input { self.experts_per_token } else { 0 },
+        ];
+        4 * (per_token.into_iter().max().unwrap_or(0) * self.tokens).max(4) as u64
     }
 
     fn f16(&self) -> u64 {
@@ -238,6 +294,9 @@ pub(crate) struct Scratch {
     pub(crate) logits: RowBuffer,
     /// Partial sums of products on matrix units.
     pub(crate) partial_sums: RowBuffer,
+    /// The normalized input of a feed-forward block that is parallel to attention, or that of a router
+    /// or a shared expert with a norm of its own.
+    pub(crate) parallel: RowBuffer,
     /// Results of attention over splits of the KV cache.
     pub(crate) attention_splits: BufferRange,
     /// Input of a product on the CPU, quantized to 8 bits.
@@ -250,7 +309,7 @@ pub(crate) struct Scratch {
     pub(crate) expert_weights: BufferRange,
     /// Bound where a kernel does not read a binding.
     pub(crate) unused: BufferRange,
-    /// A weight of one for each partial sum of each token, or for each token.
+    /// A weight of one for each partial sum, or each expert, of each token.
     pub(crate) ones: BufferRange,
     /// Offset of the residual stream in the staging buffer, in bytes.
     pub(crate) staged_residual_offset: u64,
@@ -288,8 +347,9 @@ impl Scratch {
                 output_hidden,
                 logits,
                 partial_sums,
+                parallel,
             ],
-        ) = <[RowBuffer; 15]>::try_from(rows_of)
+        ) = <[RowBuffer; 16]>::try_from(rows_of)
         else {
             return Err(Error::file("the scratch sizes do not match the scratch buffers"));
         };
@@ -318,6 +378,7 @@ impl Scratch {
             output_hidden,
             logits,
             partial_sums,
+            parallel,
             staged_residual_offset: sizes.staged_residual_offset(),
             embedding: sizes.embedding,
         };
@@ -328,4 +389,13 @@ impl Scratch {
         device.write(scratch.ones.clone(), bytemuck::cast_slice(&ones))?;
         Ok(scratch)
     }
+}
+
+/// Whether the router or the shared expert has a norm of its own.
+fn has_own_inputs(block: &FeedForward) -> bool {
+    let router = match &block.kind {
+        FeedForwardKind::Dense(_) => false,
+        FeedForwardKind::Experts { routing, .. } => routing.norm.is_some(),
+    };
+    router || block.shared.as_ref().is_some_and(|shared| shared.norm.is_some() || shared.post_norm.is_some())
 }

@@ -1,5 +1,7 @@
 //! The shape of a step, which identifies its recording, and the layout of its inputs.
 
+use crate::limits::MAX_ALIGNMENT;
+
 /// The shape of a step. Steps of one shape share a recording; everything else about them is data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct StepShape {
@@ -21,10 +23,16 @@ pub(crate) struct StepShape {
     pub(crate) kv_splits: usize,
     /// Whether each sequence has exactly one token, as in the decode phase.
     pub(crate) one_token_per_sequence: bool,
+    /// Whether tokens see others behind them: those of whole texts, or rows of an image.
+    pub(crate) whole_texts: bool,
+    /// Whether the host writes the embeddings, because some are rows of images.
+    pub(crate) host_embeddings: bool,
+    /// Rotated pairs of a head if tokens have three rotary positions; otherwise 0.
+    pub(crate) rope_pairs: usize,
 }
 
 /// Word offsets of the inputs: positions, the tokens' page table offsets, blocks, sequences, output
-/// rows, token ids, page tables.
+/// rows, token ids, rotary positions, inputs of attention for whole texts, page tables.
 impl StepShape {
     /// Offset of the blocks: first token and count of each.
     pub(crate) fn blocks_offset(&self) -> usize {
@@ -47,8 +55,34 @@ impl StepShape {
         self.output_rows_offset() + self.output_rows
     }
 
+    /// Offset of the rotary positions: the section of each pair, then the positions of all tokens
+    /// in each of three sections.
+    pub(crate) fn rope_positions_offset(&self) -> usize {
+        self.token_ids_offset() + self.tokens
+    }
+
+    fn rope_positions_end(&self) -> usize {
+        let positions = if self.rope_pairs > 0 { self.rope_pairs + 3 * self.tokens } else { 0 };
+        self.rope_positions_offset() + positions
+    }
+
+    /// Offset of what the attention kernels read as their inputs: as at the start, but the first words
+    /// are the last position that each token sees. For whole texts these differ, and the positions
+    /// follow at [`own_positions`](Self::own_positions).
+    pub(crate) fn attention_offset(&self) -> usize {
+        if self.whole_texts { self.rope_positions_end().next_multiple_of(MAX_ALIGNMENT) } else { 0 }
+    }
+
+    /// Offset of the tokens' positions in the inputs of attention.
+    pub(crate) fn own_positions(&self) -> usize {
+        if self.whole_texts { 2 * self.tokens + 2 * self.blocks } else { 0 }
+    }
+
     /// Offset of the page tables.
     pub(crate) fn page_tables_offset(&self) -> usize {
-        self.token_ids_offset() + self.tokens
+        match self.whole_texts {
+            true => self.attention_offset() + self.own_positions() + self.tokens,
+            false => self.rope_positions_end(),
+        }
     }
 }

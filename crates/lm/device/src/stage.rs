@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use roci_gguf::Gguf;
 use roci_hal::{Buffer, BufferDesc, CommandBuffer, Device, Profile, Queue, Semaphore, Submit};
 use roci_lm::architecture::Model;
 
+use crate::embedding::Placed;
 use crate::features::{Features, is_software};
+use crate::host_experts::{HostExperts, HostSegment};
 use crate::kernel_cache::{KernelCache, MissingKernel, Specialize};
-use crate::layer::{DeviceHead, DeviceLayer, LayerBuilder};
+use crate::layer::{DeviceHead, DeviceLayer, DeviceLinear, LayerBuilder};
+use crate::memory::has_experts;
 use crate::options::CacheType;
-use crate::pack_codes::rounds_scales;
+use crate::per_layer::LayerInputs;
 use crate::recorder::StepRecorder;
 use crate::scratch::{Scratch, ScratchSizes};
 use crate::shape::StepShape;
@@ -28,11 +32,17 @@ pub(crate) struct Stage {
     queue: Queue,
     kernels: KernelCache,
     layers: Vec<DeviceLayer>,
+    /// Projection of the input of a prediction head.
+    input: Option<DeviceLinear>,
+    /// Inputs of the layers, in models with per-layer embeddings.
+    inputs: Option<LayerInputs>,
     /// On the device with the last layer.
     head: Option<DeviceHead>,
     scratch: Scratch,
     staging: Buffer,
     readback: Buffer,
+    /// Computes the experts of some layers on the CPU.
+    host: Option<HostExperts>,
     recordings: HashMap<StepShape, RecordedStep>,
     done: Semaphore,
     /// Steps submitted so far, which is the last value that `done` will reach.
@@ -46,6 +56,8 @@ pub(crate) struct Stage {
 
 /// The recorded commands of a step.
 struct RecordedStep {
+    /// The parts that end at experts of the CPU.
+    segments: Arc<[HostSegment]>,
     commands: CommandBuffer,
     /// The step that last replayed it.
     last_used: u64,
@@ -62,31 +74,59 @@ pub(crate) struct StageConfig<'a> {
     /// KV pages.
     pub(crate) pages: usize,
     pub(crate) sizes: ScratchSizes,
+    /// The CPU, where it computes the experts of the first layers.
+    pub(crate) host: Option<&'a Device>,
+    /// Whether the CPU's weights stay in the file as far as possible.
+    pub(crate) from_file: bool,
+}
+
+impl StageConfig<'_> {
+    /// Whether the CPU computes the experts of a layer.
+    fn has_host_experts(&self, layer: usize) -> bool {
+        self.host.is_some() && layer < self.options.cpu_expert_layers && has_experts(&self.model.layers[layer])
+    }
 }
 
 impl Stage {
     /// Uploads the weights of the stage and allocates its KV cache and scratch memory.
     pub(crate) fn new(device: &Device, config: &StageConfig<'_>, progress: &Progress<'_>) -> Result<Self, Error> {
         let features = Features::of(device.info(), config.options);
-        let loader = WeightLoader::new(config.file, device, features.native_kernels, progress);
+        let loader =
+            WeightLoader::new(config.file, device, features.native_kernels, progress).keep_in_file(config.from_file);
         let mut builder = LayerBuilder::new(loader, config.options, config.model.context as usize, config.pages);
-        let layers = config.model.layers[config.layers.clone()]
-            .iter()
-            .map(|layer| builder.layer(layer))
-            .collect::<Result<Vec<_>, _>>()?;
+        let host = config.host.filter(|_| config.layers.clone().any(|layer| config.has_host_experts(layer)));
+        let host_loader = |host| WeightLoader::new(config.file, host, true, progress).keep_in_file(config.from_file);
+        builder.host = host.map(host_loader);
+        let mut layers = Vec::new();
+        for index in config.layers.clone() {
+            builder.experts_on_host = config.has_host_experts(index);
+            layers.push(builder.layer(&config.model.layers[index])?);
+        }
+        let tokens = config.sizes.tokens;
+        let inputs = config.model.per_layer.as_ref();
+        let inputs = inputs.map(|block| LayerInputs::new(&builder, block, device, tokens)).transpose()?;
         let head = if config.layers.end == config.model.layers.len() {
             // The CPU looks embeddings up in the file.
             let tied = config.model.embedding == config.model.output.matrix
+                && config.model.is_causal()
+                && config.model.input.is_empty()
                 && config.layers.start == 0
-                && !features.native_kernels
-                && !rounds_scales(config.file.expect_tensor(&config.model.embedding.tensor)?.info().kind());
+                && config.model.prediction_input.is_none()
+                && !features.native_kernels;
             Some(DeviceHead {
-                norm: builder.norm(&config.model.norm)?,
-                output: builder.linear(&config.model.output, 0)?,
+                norm: builder.norm(&config.model.norm, config.model.config.embedding)?,
+                output: match config.model.is_causal() {
+                    true => Some(builder.linear(&config.model.output, 0)?),
+                    false => None,
+                },
                 tied_embedding_scale: tied.then_some(config.model.embedding_scale),
             })
         } else {
             None
+        };
+        let input = match &config.model.prediction_input {
+            Some(input) if config.layers.start == 0 => Some(builder.linear(&input.projection, 0)?),
+            _ => None,
         };
         builder.finish()?;
         let specialize = match config.options.specialize {
@@ -98,10 +138,13 @@ impl Stage {
             queue: device.queue(0)?,
             kernels: KernelCache::new(device, specialize),
             layers,
+            input,
+            inputs,
             head,
             scratch: Scratch::new(device, &config.sizes)?,
             staging: device.allocate(BufferDesc::host(config.sizes.staging()).label("inputs"))?,
             readback: device.allocate(BufferDesc::host(config.sizes.readback()).label("outputs"))?,
+            host: host.map(|host| HostExperts::new(host, device, config.model, config.options)).transpose()?,
             recordings: HashMap::new(),
             done: device.semaphore(0),
             steps: 0,
@@ -113,16 +156,26 @@ impl Stage {
         })
     }
 
-    /// Floats between rows of the residual stream.
-    pub(crate) fn residual_stride(&self) -> usize {
-        self.scratch.residual.stride
+    /// Floats between rows of the residual stream, or of the input of a prediction head.
+    pub(crate) fn input_stride(&self) -> usize {
+        if self.input.is_some() { self.scratch.qkv.stride } else { self.scratch.residual.stride }
+    }
+
+    /// Writes the parts of the layers' inputs that depend on the tokens alone, for the next
+    /// [`run`](Self::run).
+    pub(crate) fn fill_layer_inputs(&self, file: &Gguf, model: &Model, tokens: &[Placed]) -> Result<(), Error> {
+        match (&self.inputs, &model.per_layer) {
+            (Some(inputs), Some(block)) => inputs.fill(file, block, tokens),
+            _ => Ok(()),
+        }
     }
 
     /// Runs a step and waits for it. [`StepRecorder::record`] records its commands on first use;
     /// [`Queue::submit`] submits them.
     ///
-    /// `fill` writes the residual stream of the tokens into the staging buffer, in rows of
-    /// [`residual_stride`](Self::residual_stride) floats. `read` gets the output of the step in the
+    /// `fill` writes the residual stream of the tokens, or the input of a prediction head, into the
+    /// staging buffer, in rows of
+    /// [`input_stride`](Self::input_stride) floats. `read` gets the output of the step in the
     /// read-back buffer, in rows of [`output_stride`](Self::output_stride) floats: the residual
     /// stream, or hidden states or logits on the last stage.
     pub(crate) fn run<T>(
@@ -134,22 +187,30 @@ impl Stage {
     ) -> Result<T, Error> {
         let words: &[u8] = bytemuck::cast_slice(inputs);
         self.staging.range(0, words.len() as u64)?.map_write()?.copy_from_slice(words);
-        if shape.tokens > 0 && !self.embeds_on_device(shape.tokens) {
-            let scratch = &self.scratch;
-            let staged = self.staging.range(scratch.staged_residual_offset, scratch.residual.bytes(shape.tokens))?;
+        if shape.tokens > 0 && (shape.host_embeddings || !self.embeds_on_device(shape.tokens)) {
+            let bytes = 4 * (shape.tokens * self.input_stride()) as u64;
+            let staged = self.staging.range(self.scratch.staged_residual_offset, bytes)?;
             fill(bytemuck::cast_slice_mut(&mut staged.map_write()?))?;
         }
-        let commands = self.recording(shape)?;
-        self.steps += 1;
-        let mut submit = Submit::new().signal(&self.done, self.steps).label("language model");
-        if let Some(profile) = &self.profile {
-            submit = submit.profile(profile);
-        }
+        let (segments, commands) = self.recording(shape)?;
         let start = Instant::now();
-        self.queue.submit(&commands, submit)?;
         // The driver limits the time of each command; a step has many of them.
         let deadline = Duration::from_secs(24 * 3600);
-        match self.recordings.get(&shape).and_then(|recording| recording.duration).filter(|_| !self.on_host) {
+        for segment in segments.iter() {
+            self.submit(&segment.before)?;
+            let reached = self.steps;
+            segment.beside.iter().try_for_each(|beside| self.submit(beside))?;
+            self.done.wait(reached, deadline)?;
+            let Some(host) = &mut self.host else { continue };
+            host.run(segment, shape.tokens)?;
+        }
+        self.submit(&commands)?;
+        match self
+            .recordings
+            .get(&shape)
+            .and_then(|recording| recording.duration)
+            .filter(|_| !self.on_host && segments.is_empty())
+        {
             Some(expected) => {
                 self.done.wait_with_estimate(self.steps, expected.saturating_sub(start.elapsed()), deadline)?
             }
@@ -162,6 +223,18 @@ impl Stage {
         let floats = rows * self.output_stride(shape.logits);
         let output = self.readback.range(0, 4 * floats as u64)?.map_read()?;
         Ok(read(bytemuck::cast_slice(&output)))
+    }
+
+    /// Submits commands that start when all earlier ones are complete.
+    fn submit(&mut self, commands: &CommandBuffer) -> Result<(), Error> {
+        let submit = Submit::new().wait(&self.done, self.steps).signal(&self.done, self.steps + 1);
+        let mut submit = submit.label("language model");
+        if let Some(profile) = &self.profile {
+            submit = submit.profile(profile);
+        }
+        self.queue.submit(commands, submit)?;
+        self.steps += 1;
+        Ok(())
     }
 
     /// Whether the device looks up the embeddings of this number of tokens itself.
@@ -180,11 +253,26 @@ impl Stage {
 
     /// Kernels that steps of these shapes need and that are not loaded yet, found by a dry run.
     pub(crate) fn missing_kernels(&mut self, shapes: &[StepShape]) -> Result<Vec<MissingKernel>, Error> {
-        let Self { device, kernels, layers, head, scratch, staging, readback, cache, features, .. } = self;
+        let Self {
+            device,
+            kernels,
+            layers,
+            input,
+            inputs,
+            head,
+            host,
+            scratch,
+            staging,
+            readback,
+            cache,
+            features,
+            ..
+        } = self;
         kernels.missing(|kernels| {
             for &shape in shapes {
                 let recorder = StepRecorder::new(device, kernels, scratch, shape, *cache, *features);
-                recorder.record(layers, head.as_ref(), staging, readback)?;
+                let recorder = recorder.with_host(host.as_mut()).with_input(input.as_ref());
+                recorder.record(layers, inputs.as_ref(), head.as_ref(), staging, readback)?;
             }
             Ok(())
         })
@@ -196,11 +284,11 @@ impl Stage {
     }
 
     /// The commands of a step of this shape, recorded on first use.
-    fn recording(&mut self, shape: StepShape) -> Result<CommandBuffer, Error> {
+    fn recording(&mut self, shape: StepShape) -> Result<(Arc<[HostSegment]>, CommandBuffer), Error> {
         let now = self.steps;
         if let Some(recording) = self.recordings.get_mut(&shape) {
             recording.last_used = now;
-            return Ok(recording.commands.clone());
+            return Ok((Arc::clone(&recording.segments), recording.commands.clone()));
         }
         if self.recordings.len() >= MAX_RECORDINGS
             && let Some(oldest) =
@@ -209,10 +297,20 @@ impl Stage {
             self.recordings.remove(&oldest);
         }
         let recorder =
-            StepRecorder::new(&self.device, &mut self.kernels, &self.scratch, shape, self.cache, self.features);
+            StepRecorder::new(&self.device, &mut self.kernels, &self.scratch, shape, self.cache, self.features)
+                .with_host(self.host.as_mut());
         let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };
-        let commands = recorder.record(layers, self.head.as_ref(), &self.staging, &self.readback)?;
-        self.recordings.insert(shape, RecordedStep { commands: commands.clone(), last_used: now, duration: None });
-        Ok(commands)
+        let recorder = recorder.with_input(self.input.as_ref());
+        let (segments, commands) =
+            recorder.record(layers, self.inputs.as_ref(), self.head.as_ref(), &self.staging, &self.readback)?;
+        let segments: Arc<[HostSegment]> = segments.into();
+        let recorded = RecordedStep {
+            segments: Arc::clone(&segments),
+            commands: commands.clone(),
+            last_used: now,
+            duration: None,
+        };
+        self.recordings.insert(shape, recorded);
+        Ok((segments, commands))
     }
 }

@@ -2,8 +2,7 @@
 
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{
-    Activation, Attention, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, HeadNorms, Norm, NormKind,
-    NormSpan, Routing,
+    Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Mixer, Norm, NormKind, NormSpan,
 };
 
 use crate::Error;
@@ -19,127 +18,137 @@ pub(crate) fn check(model: &Model) -> Result<(), Error> {
 
 /// What a model has that no device computes, if anything.
 pub fn unsupported(model: &Model) -> Option<&'static str> {
-    if !is_rms(&model.norm) {
-        Some("a layer norm")
-    } else {
-        model.layers.iter().find_map(|layer| {
-            let parallel = layer.parallel.then_some("parallel blocks");
-            parallel.or_else(|| layer.attention().and_then(attention)).or_else(|| feed_forward(&layer.feed_forward))
-        })
+    let of_layer = |layer: &Layer| {
+        mixers(&layer.mixers)
+            .or_else(|| layer.attention().and_then(attention))
+            .or_else(|| layer.feed_forward.as_ref().and_then(feed_forward))
+            .or_else(|| layer.low_rank.as_ref().map(|_| "branches beside attention"))
+    };
+    let streams = model.streams.as_ref().map(|_| "several residual streams");
+    streams.or_else(|| model.layers.iter().find_map(of_layer))
+}
+
+/// Which mixers of one layer no device computes.
+fn mixers(mixers: &[Mixer]) -> Option<&'static str> {
+    match mixers {
+        [] | [_] | [Mixer::Attention(_), Mixer::StateSpace(_)] => None,
+        _ => Some("several recurrent blocks in a layer"),
     }
 }
 
 /// What no device computes of an attention block.
 fn attention(block: &Attention) -> Option<&'static str> {
-    let before_rope = |norms: &HeadNorms| norms.span == NormSpan::Head && !norms.after_rope;
-    [
-        (block.sinks.is_some(), "attention sinks"),
-        (block.chunk.is_some(), "chunks of attention in a context of this length"),
-        (block.temperature.is_some(), "an attention temperature in a context of this length"),
-        (!block.head_norms.as_ref().is_none_or(before_rope), "norms of queries and keys over all heads or after RoPE"),
-        (!block.norms().all(is_rms), "a layer norm"),
-    ]
-    .into_iter()
-    .find_map(|(found, what)| found.then_some(what))
+    if block.causal && block.alibi.is_some() {
+        return Some("ALiBi over earlier tokens");
+    }
+    let of_values = |norm: &Norm| {
+        let query = block.head_norms.as_ref().filter(|norms| norms.span != NormSpan::Row && !norms.after_rope);
+        let same = query.is_some_and(|norms| norms.query.epsilon == norm.epsilon);
+        norm.kind == NormKind::Rms && norm.vectors().next().is_none() && same
+    };
+    if !block.value_norm.as_ref().is_none_or(of_values) {
+        return Some("norms of values unlike those of queries");
+    }
+    let norms = block.head_norms.as_ref()?;
+    let is_rotated = 2 * block.rope.frequencies.len() == block.key_length;
+    let is_rms = norms.query.kind == NormKind::Rms;
+    first(&[
+        (norms.query.bias.is_some() || norms.key.bias.is_some(), "norms of queries and keys with biases"),
+        // Kernels divide by the root of the mean square before RoPE.
+        (norms.after_rope && norms.span == NormSpan::Row, "norms of all queries and keys after RoPE"),
+        (norms.after_rope && !is_rms, "layer norms of queries and keys after RoPE"),
+        (
+            norms.after_rope && block.rope.magnitude != 1.0 && !is_rotated,
+            "norms of queries and keys after RoPE that scales a part of them",
+        ),
+    ])
 }
 
 /// What no device computes of a feed-forward block.
 fn feed_forward(block: &FeedForward) -> Option<&'static str> {
-    let (networks, routed) = match &block.kind {
-        FeedForwardKind::Dense(network) => (std::slice::from_ref(network), true),
-        FeedForwardKind::Experts { experts, routing, .. } => (experts.as_slice(), is_softmax_of_chosen(routing)),
+    let experts: &[GatedFeedForward] = match &block.kind {
+        FeedForwardKind::Dense(_) => &[],
+        FeedForwardKind::Experts { experts, .. } => experts,
     };
-    let is_dense = matches!(block.kind, FeedForwardKind::Dense(_));
-    let experts_biased =
-        !is_dense && networks.iter().flat_map(GatedFeedForward::linears).any(|linear| linear.bias.is_some());
-    [
-        (block.shared.is_some() && is_dense, "a shared expert beside a dense network"),
-        (!routed, "experts that are not weighed by the softmax of the chosen ones"),
-        (experts_biased, "experts with biases"),
-        (networks.iter().any(|network| network.up.is_none()), "feed-forward networks without a gate"),
-        (!matches!(block.activation, Activation::Silu | Activation::Gelu), "another activation than SiLU and GELU"),
-        (!block.norm.iter().chain(&block.post_norm).all(is_rms), "a layer norm"),
-    ]
-    .into_iter()
-    .find_map(|(found, what)| found.then_some(what))
+    let has_shared_norm = block.shared.as_ref().is_some_and(|shared| shared.post_norm.is_some());
+    first(&[
+        (block.sparsity.is_some(), "sparse activations"),
+        // A shared expert with a norm of its own leaves room for the sum of the others.
+        (
+            block.experts_norm.is_some() && (block.post_norm.is_none() || !has_shared_norm),
+            "a norm of experts without norms of a shared expert and of the sum",
+        ),
+        (block.shared.is_some() && experts.is_empty(), "a shared expert beside a dense network"),
+        (
+            experts.iter().any(|expert| expert.up.is_some()) && block.activation == Activation::ReluSquared,
+            "experts with a gate of squared ReLU",
+        ),
+    ])
 }
 
-fn is_rms(norm: &Norm) -> bool {
-    norm.kind == NormKind::Rms && norm.weight.is_some() && norm.bias.is_none()
-}
-
-fn is_softmax_of_chosen(routing: &Routing) -> bool {
-    let Routing { scores, bias, normalized, scale, weighted_input, .. } = routing;
-    *scores == ExpertScores::Softmax && bias.is_none() && *normalized && *scale == 1.0 && !weighted_input
+/// The first of what a block has.
+fn first(found: &[(bool, &'static str)]) -> Option<&'static str> {
+    found.iter().find_map(|(found, what)| found.then_some(*what))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use roci_lm::synthetic::{architectures, hybrids};
+    use roci_lm::architecture::blocks::Mixer;
+    use roci_lm::synthetic::{Case, architectures, embedders, hybrids};
 
     use super::*;
 
-    const LAYER_NORM: &str = "a layer norm";
-    const HEAD_NORMS: &str = "norms of queries and keys over all heads or after RoPE";
-    const ROUTING: &str = "experts that are not weighed by the softmax of the chosen ones";
+    fn described(case: &Case) -> Model {
+        let file = case.open().expect("the synthetic file is valid");
+        Model::new(&file, Some(case.context)).expect("the architecture is described")
+    }
 
     /// Cases that devices refuse, and what they have.
-    const REFUSED: &[(&str, &str)] = &[
-        ("arcee", "feed-forward networks without a gate"),
-        ("hunyuan-dense", HEAD_NORMS),
-        ("mistral3-temperature", "an attention temperature in a context of this length"),
-        ("phimoe", LAYER_NORM),
-        ("olmoe", HEAD_NORMS),
-        ("qwen2moe", ROUTING),
-        ("deepseek", ROUTING),
-        ("dots1", ROUTING),
-        ("hunyuan-moe", HEAD_NORMS),
-        ("glm4moe", ROUTING),
-        ("glm4moe-norms", ROUTING),
-        ("minimax-m2", HEAD_NORMS),
-        ("llama4", HEAD_NORMS),
-        ("orion", LAYER_NORM),
-        ("starcoder2", LAYER_NORM),
-        ("codeshell", LAYER_NORM),
-        ("nemotron", LAYER_NORM),
-        ("stablelm", LAYER_NORM),
-        ("olmo2", HEAD_NORMS),
-        ("olmo2-windows", HEAD_NORMS),
-        ("phi2", LAYER_NORM),
-        ("gptneox", LAYER_NORM),
-        ("gptneox-sequential", LAYER_NORM),
-        ("falcon", LAYER_NORM),
-        ("falcon-norms", LAYER_NORM),
-        ("stablelm-parallel", LAYER_NORM),
-        ("command-r", LAYER_NORM),
-        ("command-r-norms", LAYER_NORM),
-        ("cohere2", LAYER_NORM),
-        ("gpt-oss", "attention sinks"),
-        ("gpt-oss-mxfp4", "attention sinks"),
-    ];
+    const REFUSED: &[(&str, &str)] = &[("gemma3n", "several residual streams")];
+
+    #[test]
+    fn every_other_architecture_is_computed() {
+        let cases: Vec<Case> = architectures().into_iter().chain(hybrids()).chain(embedders()).collect();
+        let refused = cases.iter().filter_map(|case| Some((case.name.as_str(), unsupported(&described(case))?)));
+        assert_eq!(refused.collect::<Vec<_>>(), REFUSED);
+    }
 
     #[test]
     fn blocks_without_kernels_are_refused_by_name() {
-        let described = |case: &roci_lm::synthetic::Case| {
-            Model::new(&case.open().expect("the synthetic file is valid"), Some(case.context))
-                .expect("the architecture is described")
+        let named = |name: &str| {
+            let case = architectures().into_iter().find(|case| case.name == name);
+            described(&case.expect("the case exists"))
         };
-        let refused: Vec<(String, String)> = architectures()
-            .iter()
-            .filter_map(|case| Some((case.name.clone(), check(&described(case)).err()?.to_string())))
-            .collect();
-        let found: Vec<(&str, &str)> = refused
-            .iter()
-            .map(|(name, error)| {
-                let (_, what) = error.split_once(" has ").expect("the message names what it has");
-                (name.as_str(), what.strip_suffix(", which no device computes yet").expect("the message ends so"))
-            })
-            .collect();
-        assert_eq!(found, REFUSED);
-        for case in hybrids() {
-            assert!(check(&described(&case)).is_ok(), "{}", case.name);
+        let mut experts = named("gpt-oss");
+        let block = experts.layers[0].feed_forward.as_mut().expect("the layer has feed-forward");
+        block.activation = Activation::ReluSquared;
+        let mut norms = named("hunyuan-dense");
+        let [Mixer::Attention(block)] = &mut norms.layers[0].mixers[..] else { panic!("the layer has attention") };
+        block.head_norms.as_mut().expect("heads are normalized").query.kind = NormKind::Layer;
+        let mut alibi = named("llama");
+        let [Mixer::Attention(block)] = &mut alibi.layers[1].mixers[..] else { panic!("the layer has attention") };
+        block.alibi = Some(8.0);
+        let mut mixers = described(&hybrids()[0]);
+        let more = mixers.layers[0].mixers.clone();
+        mixers.layers[0].mixers.extend(more);
+        let mut values = named("gemma4");
+        let [Mixer::Attention(block)] = &mut values.layers[0].mixers[..] else { panic!("the layer has attention") };
+        block.value_norm.as_mut().expect("values are normalized").epsilon = 0.5;
+        let mut sparse = named("gemma3n");
+        sparse.streams = None;
+        sparse.layers.iter_mut().for_each(|layer| layer.low_rank = None);
+        for (model, what) in [
+            (mixers, "several recurrent blocks in a layer"),
+            (experts, "experts with a gate of squared ReLU"),
+            (norms, "layer norms of queries and keys after RoPE"),
+            (alibi, "ALiBi over earlier tokens"),
+            (values, "norms of values unlike those of queries"),
+            (sparse, "sparse activations"),
+        ] {
+            let message = check(&model).expect_err("the model is refused").to_string();
+            assert!(message.contains(&format!("has {what}, which no device computes yet")), "{message}");
         }
     }
 
@@ -149,7 +158,7 @@ mod tests {
         let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/reference/architectures.md");
         let page = std::fs::read_to_string(page).expect("the page exists");
         let mut expected: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for case in architectures().into_iter().chain(hybrids()) {
+        for case in architectures().into_iter().chain(hybrids()).chain(embedders()) {
             let model = Model::new(&case.open().expect("the synthetic file is valid"), Some(case.context));
             let model = model.expect("the architecture is described");
             let refused = expected.entry(model.config.architecture.to_owned()).or_default();

@@ -1,7 +1,7 @@
 //! Upload of vectors, and of small matrices that kernels read as floats.
 
 use roci_hal::BufferRange;
-use roci_lm::architecture::blocks::{Linear, Matrix, Vector};
+use roci_lm::architecture::blocks::{Linear, ShortConvolution, Vector};
 
 use crate::Error;
 use crate::pack::GROUP;
@@ -14,16 +14,28 @@ impl WeightLoader<'_> {
         for (vector, length) in vectors {
             match vector {
                 None => floats.resize(floats.len() + length, 0.0),
-                Some(vector) => {
-                    let tensor = self.file.expect_tensor(&vector.tensor)?;
-                    let values = tensor.to_f32()?;
-                    let values = values.get(vector.values.clone());
-                    floats.extend(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?);
-                    self.progress.add(tensor.bytes().len() as u64);
-                }
+                Some(vector) => floats.extend(self.host_floats(vector)?),
             }
         }
-        // Kernels read whole groups of columns.
+        self.padded_floats(floats)
+    }
+
+    /// The values of a tensor.
+    pub(crate) fn host_tensor(&self, name: &str) -> Result<Vec<f32>, Error> {
+        let tensor = self.file.expect_tensor(name)?;
+        self.progress.add(tensor.bytes().len() as u64);
+        Ok(tensor.to_f32()?)
+    }
+
+    /// The values of a vector.
+    pub(crate) fn host_floats(&self, vector: &Vector) -> Result<Vec<f32>, Error> {
+        let values = self.host_tensor(&vector.tensor)?;
+        let values = values.get(vector.values.clone());
+        Ok(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?.to_vec())
+    }
+
+    /// Uploads floats, followed by zeros up to a whole group: kernels read whole groups of columns.
+    pub(crate) fn padded_floats(&self, mut floats: Vec<f32>) -> Result<BufferRange, Error> {
         floats.resize(floats.len().next_multiple_of(GROUP), 0.0);
         self.floats(&floats)
     }
@@ -44,8 +56,9 @@ impl WeightLoader<'_> {
         self.vectors(&vectors).map(Some)
     }
 
-    /// Uploads a matrix as floats, row by row.
-    pub(crate) fn float_matrix(&self, matrix: &Matrix) -> Result<BufferRange, Error> {
+    /// Uploads the weights of a convolution as floats, row by row, and then its biases.
+    pub(crate) fn convolution(&self, block: &ShortConvolution) -> Result<BufferRange, Error> {
+        let matrix = &block.weight;
         let tensor = self.file.expect_tensor(&matrix.tensor)?;
         let values = tensor.to_f32()?;
         let mut floats = Vec::with_capacity(matrix.outputs() * matrix.columns);
@@ -54,6 +67,9 @@ impl WeightLoader<'_> {
             floats.extend(row.ok_or_else(|| Error::file(format!("`{}` is too short", matrix.tensor)))?);
         }
         self.progress.add(tensor.bytes().len() as u64);
+        if let Some(bias) = &block.bias {
+            floats.extend(self.file.expect_tensor(&bias.tensor)?.to_f32()?);
+        }
         self.floats(&floats)
     }
 }

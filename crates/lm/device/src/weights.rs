@@ -1,6 +1,6 @@
 //! Upload of matrices and vectors from a GGUF file to a device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,6 +14,7 @@ use roci_lm::architecture::matrix_scale;
 use crate::Error;
 use crate::bindings::rows_per_shard;
 use crate::pack::{GROUP, format_of, pack_row};
+use crate::pack_compact;
 use crate::upload::UploadQueue;
 
 /// Bytes per upload.
@@ -39,6 +40,11 @@ impl<'a> MatrixRows<'a> {
     pub(crate) fn interleaved(gated: &[&'a GatedFeedForward]) -> Self {
         let matrices = gated.iter().copied().flat_map(GatedFeedForward::gate_up).map(|linear| &linear.matrix).collect();
         Self { matrices, interleave: 2 }
+    }
+
+    /// Matrices of which each `interleave` in turn have interleaved rows, 1 or 2.
+    pub(crate) fn interleaved_by(interleave: usize, matrices: Vec<&'a Matrix>) -> Self {
+        Self { matrices, interleave: interleave.max(1) }
     }
 
     fn count(&self) -> usize {
@@ -133,11 +139,23 @@ pub(crate) struct WeightLoader<'a> {
     pub(crate) device: &'a Device,
     /// Whether the device runs native kernels.
     pub(crate) native_kernels: bool,
+    /// Whether weights stay in the file as far as possible, because they exceed the memory.
+    pub(crate) from_file: bool,
     pub(crate) progress: &'a Progress<'a>,
     /// The model's files by index, mapped as buffers of the device where it supports that.
     files: Mutex<BTreeMap<usize, Option<Buffer>>>,
+    /// Tensors whose factors the caller applies.
+    unscaled: Mutex<BTreeSet<String>>,
     /// Upload queue, created on first use.
     upload: Mutex<Option<UploadQueue>>,
+}
+
+/// The error of a matrix with a factor of all its weights, of a type that has none.
+pub(crate) fn unsupported_scale(matrix: &Matrix, kind: Type) -> Error {
+    Error::File {
+        message: format!("`{}` is {kind} with a scale of the whole matrix, which is not supported", matrix.tensor),
+        hint: Some("use a file of this model in NVFP4, or convert it again without such scales".to_owned()),
+    }
 }
 
 /// Bytes of a matrix on a device, without the alignment of its shards.
@@ -152,16 +170,40 @@ pub(crate) fn bytes_of(kind: Type, rows: usize, columns: usize, native_kernels: 
 
 impl<'a> WeightLoader<'a> {
     pub(crate) fn new(file: &'a Gguf, device: &'a Device, native_kernels: bool, progress: &'a Progress<'a>) -> Self {
-        Self { file, device, native_kernels, progress, files: Mutex::default(), upload: Mutex::default() }
+        Self {
+            file,
+            device,
+            native_kernels,
+            from_file: false,
+            progress,
+            files: Mutex::default(),
+            unscaled: Mutex::default(),
+            upload: Mutex::default(),
+        }
     }
 
-    fn kind(&self, matrix: &Matrix) -> Result<Type, Error> {
+    /// Leaves weights in the file as far as possible.
+    pub(crate) fn keep_in_file(self, from_file: bool) -> Self {
+        Self { from_file, ..self }
+    }
+
+    pub(crate) fn kind(&self, matrix: &Matrix) -> Result<Type, Error> {
         Ok(self.file.expect_tensor(&matrix.tensor)?.info().kind())
     }
 
     /// The factors of matrices.
-    fn scales(&self, matrices: &[&Matrix]) -> Result<Vec<f32>, Error> {
-        Ok(matrices.iter().map(|matrix| matrix_scale(self.file, matrix)).collect::<Result<_, _>>()?)
+    pub(crate) fn scales(&self, matrices: &[&Matrix]) -> Result<Vec<f32>, Error> {
+        let unscaled = self.unscaled.lock().unwrap_or_else(PoisonError::into_inner);
+        let scale = |matrix: &&Matrix| match unscaled.contains(&matrix.tensor) {
+            true => Ok(1.0),
+            false => matrix_scale(self.file, matrix),
+        };
+        Ok(matrices.iter().map(scale).collect::<Result<_, _>>()?)
+    }
+
+    /// Leaves the factors of a tensor's matrices to the caller.
+    pub(crate) fn ignore_scales(&self, tensor: &str) {
+        self.unscaled.lock().unwrap_or_else(PoisonError::into_inner).insert(tensor.to_owned());
     }
 
     /// Whether all matrices have the same type, so that they can become one. CPU-only kernels
@@ -191,13 +233,7 @@ impl<'a> WeightLoader<'a> {
             .collect::<Result<Vec<_>, Error>>()?;
         let scales = self.scales(&rows.matrices)?;
         if !kind.has_code_groups() && scales.iter().any(|scale| *scale != 1.0) {
-            return Err(Error::File {
-                message: format!(
-                    "`{}` is {kind} with a scale of the whole matrix, which is not supported",
-                    first.tensor
-                ),
-                hint: Some("use a file of this model in NVFP4, or convert it again without such scales".to_owned()),
-            });
+            return Err(unsupported_scale(first, kind));
         }
         let count = rows.count();
         let padded = columns.next_multiple_of(GROUP);
@@ -224,6 +260,7 @@ impl<'a> WeightLoader<'a> {
         columns: usize,
     ) -> Result<Vec<Shard>, Error> {
         let format = format_of(kind).ok_or_else(|| Error::file(format!("weights of type {kind} are not supported")))?;
+        let grid = pack_compact::grid(kind);
         let groups = columns / GROUP;
         let (code_row, scale_row) = (groups * format.code_bytes(), format.scale_bytes(groups));
         let max_rows = rows_per_shard(self.device.info(), code_row).max(2);
@@ -231,8 +268,19 @@ impl<'a> WeightLoader<'a> {
         for first in (0..rows.count()).step_by(max_rows) {
             let count = max_rows.min(rows.count() - first);
             let codes = self.allocate((count * code_row) as u64)?;
-            let scales = if scale_row == 0 { None } else { Some(self.allocate((count * scale_row) as u64)?) };
-            let step = (CHUNK_BYTES / (code_row + scale_row)).max(2) & !1;
+            let all_scales = match scale_row {
+                0 => None,
+                _ => Some(self.allocate((grid.len() + count * scale_row) as u64)?),
+            };
+            let mut scales = all_scales.clone();
+            if let Some(all) = all_scales.as_ref().filter(|_| !grid.is_empty()) {
+                let size = grid.len() as u64;
+                let target = [(0, all.range(0, size)?)];
+                self.upload(|upload| upload.send(size, |staged| staged.copy_from_slice(grid), &target))?;
+                scales = Some(all.range(size, all.length() - size)?);
+            }
+            // Scales of a row may be a single byte.
+            let step = (CHUNK_BYTES / (code_row + scale_row)).max(4) & !3;
             for start in (first..first + count).step_by(step) {
                 let here = step.min(first + count - start);
                 // Copies need whole words.
@@ -268,7 +316,7 @@ impl<'a> WeightLoader<'a> {
                 self.upload(|upload| upload.send((code_bytes + scale_bytes) as u64, fill, &targets))?;
                 self.progress.add((here * tensors[0].1) as u64);
             }
-            let storage = Storage::Planar { scales: scales.unwrap_or_else(|| codes.clone()), codes, format };
+            let storage = Storage::Planar { scales: all_scales.unwrap_or_else(|| codes.clone()), codes, format };
             shards.push(Shard { first_row: first, rows: count, storage });
         }
         Ok(shards)
@@ -313,14 +361,20 @@ impl<'a> WeightLoader<'a> {
         };
         for (part, start) in rows.matrices.iter().zip(segments.starts) {
             let bytes = (part.outputs() * row_bytes) as u64;
-            buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?.prefetch()?;
+            self.fault_in(&buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?)?;
             self.progress.add(bytes);
         }
         Ok(Some(Storage::InPlace { file: buffer.whole(), kind, segments, scale }))
     }
 
+    /// Reads a mapped range, so that the first token is as fast as the next; not if it would evict
+    /// others.
+    pub(crate) fn fault_in(&self, range: &BufferRange) -> Result<(), Error> {
+        if self.from_file { Ok(()) } else { Ok(range.prefetch()?) }
+    }
+
     /// The file of a tensor, mapped as a buffer; `None` if the device does not support that.
-    fn file_buffer(&self, tensor: &str) -> Result<Option<Buffer>, Error> {
+    pub(crate) fn file_buffer(&self, tensor: &str) -> Result<Option<Buffer>, Error> {
         let Some(location) = self.file.location(tensor) else { return Ok(None) };
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mapped) = files.get(&location.index) {

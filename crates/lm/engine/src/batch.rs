@@ -8,14 +8,14 @@ use crate::sequence::Sequence;
 pub(crate) struct BatchEntry {
     /// Index of the sequence.
     pub(crate) sequence: usize,
-    /// Number of its pending tokens to evaluate.
+    /// Number of tokens to evaluate: pending ones, and drafts after all of them.
     pub(crate) count: usize,
     /// Whether this is a decode step rather than prefill.
     pub(crate) decode: bool,
 }
 
-/// Chooses at most `max_tokens` tokens: one for each decoding sequence, the rest for prompts. There
-/// are at most `max_tokens` sequences.
+/// Chooses at most `max_tokens` tokens: one for each decoding sequence, with its drafts, the rest
+/// for prompts. There are at most `max_tokens` sequences.
 ///
 /// A prefix that several prompts share is evaluated once: one sequence fills the page while the
 /// others wait for it. Sequences with recurrent states do not wait, since they could not continue
@@ -23,8 +23,7 @@ pub(crate) struct BatchEntry {
 pub(crate) fn compose(sequences: &mut [Sequence], pages: &mut Pages, max_tokens: usize) -> (Vec<BatchEntry>, usize) {
     let (decoding, mut prefilling): (Vec<usize>, Vec<usize>) =
         (0..sequences.len()).partition(|&index| sequences[index].is_decoding());
-    let mut entries: Vec<BatchEntry> =
-        decoding.into_iter().map(|sequence| BatchEntry { sequence, count: 1, decode: true }).collect();
+    let mut entries: Vec<BatchEntry> = decoding.into_iter().map(|sequence| decode_entry(sequences, sequence)).collect();
     let recurrent = pages.slots.are_used();
     let cached = match recurrent {
         true => 0,
@@ -46,12 +45,30 @@ pub(crate) fn compose(sequences: &mut [Sequence], pages: &mut Pages, max_tokens:
         true
     });
 
+    let mut tokens_left = max_tokens.saturating_sub(entries.iter().map(|entry| entry.count).sum());
+    // Whole texts, and images whose rows see each other, by age, so that short prompts do not delay
+    // a long one forever.
+    prefilling.retain(|&index| {
+        let sequence = &sequences[index];
+        let count = match sequence.is_whole() {
+            true => sequence.prefill_length(),
+            false => sequence.images.least(sequence.evaluated),
+        };
+        if count == 0 {
+            return true;
+        }
+        if count <= tokens_left {
+            tokens_left -= count;
+            entries.push(BatchEntry { sequence: index, count, decode: false });
+        }
+        false
+    });
     // Shortest first: what they leave of their share goes to the longer ones.
     prefilling.sort_by_key(|&index| (sequences[index].prefill_length(), index));
-    let mut tokens_left = max_tokens.saturating_sub(entries.len());
     let mut sequences_left = prefilling.len();
     for sequence in prefilling {
         let count = sequences[sequence].prefill_length().min(tokens_left / sequences_left);
+        let count = sequences[sequence].images.cut(sequences[sequence].evaluated, count);
         sequences_left -= 1;
         tokens_left -= count;
         if count > 0 {
@@ -59,6 +76,12 @@ pub(crate) fn compose(sequences: &mut [Sequence], pages: &mut Pages, max_tokens:
         }
     }
     (entries, cached)
+}
+
+/// A decode step of a sequence: its pending tokens and its drafts.
+fn decode_entry(sequences: &[Sequence], sequence: usize) -> BatchEntry {
+    let count = sequences[sequence].pending().len() + sequences[sequence].drafts.len();
+    BatchEntry { sequence, count, decode: true }
 }
 
 /// The parent and the tokens of the page that a sequence fills next, if all of its tokens exist

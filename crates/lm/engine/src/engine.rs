@@ -6,15 +6,19 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use roci_lm::architecture::Pooling;
 use roci_lm::grammar::Matcher;
 use roci_lm::sample::Sampler;
 use roci_tokenizer::Tokenizer;
 
+use crate::generator::Generator;
+use crate::images::PlacedImages;
 use crate::scheduler::{Command, Scheduler};
-use crate::sequence::{Generator, Sequence};
+use crate::sequence::Sequence;
 use crate::state::{EngineState, RequestSlot, Statistics};
 use crate::stop::StopFilter;
-use crate::{EngineError, Forward, ForwardError, Generation, Limits, Request};
+use crate::text::{EmbedTask, TextVector};
+use crate::{Drafter, EngineError, Forward, ForwardError, Generation, Images, Limits, Request, Speculation};
 
 /// Concurrency limits of an engine.
 // Not `#[non_exhaustive]`: callers build it with `..Settings::default()`.
@@ -51,16 +55,31 @@ struct EngineHandle {
 impl Engine {
     /// Starts the scheduler's thread, which owns the device.
     pub fn start(forward: Box<dyn Forward>, tokenizer: Arc<Tokenizer>, settings: Settings) -> Self {
+        Self::start_with(forward, tokenizer, settings, Speculation::off())
+    }
+
+    /// [`start`](Self::start) with speculative decoding.
+    pub fn start_with(
+        mut forward: Box<dyn Forward>,
+        tokenizer: Arc<Tokenizer>,
+        settings: Settings,
+        speculation: Speculation,
+    ) -> Self {
         let limits = forward.limits().clone();
         // Each running request gets at least one token of each call, so that none starves.
         let max_batch = settings.max_batch.min(limits.max_chunks).min(limits.max_batch_tokens);
+        let drafts = speculation.drafter.as_ref().and_then(Drafter::limits);
+        let max_batch = drafts.map_or(max_batch, |one| max_batch.min(one.max_chunks).min(one.max_batch_tokens));
         // Each has a recurrent state. One more slot lets a lone sequence start from a checkpoint.
         let states = if limits.state_slots == 0 { usize::MAX } else { limits.state_slots - 1 };
         let max_batch = max_batch.min(states).max(1);
+        let images = Arc::new(Images::default());
+        forward.attach_images(Arc::clone(&images));
         let statistics = Statistics { pages: limits.pages, ..Statistics::default() };
         let state = Arc::new(EngineState {
             limits,
             tokenizer,
+            images,
             max_batch,
             lost: OnceLock::new(),
             statistics: Mutex::new(statistics),
@@ -68,7 +87,7 @@ impl Engine {
             vocabulary: OnceLock::new(),
         });
         let (commands, receiver) = mpsc::channel();
-        let scheduler = Scheduler::new(forward, Arc::clone(&state), receiver);
+        let scheduler = Scheduler::new(forward, speculation, Arc::clone(&state), receiver);
         let thread = std::thread::Builder::new().name("roci-engine".to_owned()).spawn(|| scheduler.run());
         let thread = thread.map_err(|error| {
             let message = format!("the engine's thread could not be started: {error}");
@@ -95,18 +114,37 @@ impl Engine {
         self.handle.state.context()
     }
 
+    /// Length of the embeddings: that of hidden states, unless dense layers follow the pooling.
+    pub fn embedding_length(&self) -> usize {
+        let limits = &self.handle.state.limits;
+        limits.outputs.unwrap_or(limits.embedding)
+    }
+
     /// Queues a request and returns the stream of its events.
     ///
     /// # Errors
     /// If the request is invalid or the queue is full.
     pub fn generate(&self, request: Request) -> Result<Generation, EngineError> {
         let state = &self.handle.state;
-        let Request { prompt, max_tokens, sampling, stop, grammar, show_special, ignore_eos, top_logprobs } = request;
+        if !state.limits.causal {
+            return Err(EngineError::NotGenerative);
+        }
+        let Request { prompt, images, max_tokens, sampling, stop, grammar, show_special, ignore_eos, top_logprobs } =
+            request;
+        let vocabulary = state.limits.vocabulary;
+        let images = PlacedImages::find(&prompt, &images, vocabulary)
+            .map_err(|token| EngineError::UnknownToken { token, vocabulary })?;
         // The context must hold at least one generated token.
         self.check(&prompt, state.context().saturating_sub(1))?;
+        // Every other sequence may need a token of the same batch.
+        let (rows, batch) = (images.largest(), (state.limits.max_batch_tokens + 1).saturating_sub(state.max_batch));
+        if rows > batch {
+            return Err(EngineError::ImageTooLarge { rows, batch });
+        }
         let window = sampling.penalty_window;
         let mut sampler = Sampler::new(sampling, state.limits.vocabulary)?;
-        prompt[prompt.len().saturating_sub(window)..].iter().for_each(|&token| sampler.observe(token));
+        let recent = prompt[prompt.len().saturating_sub(window)..].iter();
+        recent.filter(|&&token| (token as usize) < vocabulary).for_each(|&token| sampler.observe(token));
         let slot = self.reserve_slot()?;
         let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
         let generator = Generator {
@@ -120,17 +158,21 @@ impl Engine {
             top_logprobs,
             generated: 0,
         };
-        self.send(Sequence::generate(prompt, generator, slot))?;
+        let mut sequence = Sequence::generate(prompt, generator, slot);
+        sequence.images = images;
+        self.send(sequence)?;
         Ok(Generation { events: receiver })
     }
 
-    /// Computes the embedding of a prompt: its hidden states after the final norm, pooled as
-    /// [`Limits::pooling`] says and scaled to length 1. Blocks until the result is available.
+    /// Computes the embedding of a text: its hidden states after the final norm, pooled as
+    /// [`Limits::pooling`] says, after the dense layers that follow, and scaled to length 1. Blocks
+    /// until the result is available.
     ///
     /// # Errors
-    /// Those of [`generate`](Self::generate); a device failure; a pooling type without embedding.
+    /// Those of [`generate`](Self::generate); a device failure; a pooling type without embedding; a
+    /// text that exceeds a batch, of a model that is not causal.
     pub fn embed(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
-        self.queue_embedding(tokens)?.blocking_recv().unwrap_or(Err(EngineError::Closed))
+        self.queue_text(tokens, TextVector::Embedding)?.blocking_recv().unwrap_or(Err(EngineError::Closed))
     }
 
     /// [`embed`](Self::embed) for asynchronous callers.
@@ -138,20 +180,56 @@ impl Engine {
     /// # Errors
     /// Those of [`embed`](Self::embed).
     pub async fn embed_async(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
-        self.queue_embedding(tokens)?.await.unwrap_or(Err(EngineError::Closed))
+        self.queue_text(tokens, TextVector::Embedding)?.await.unwrap_or(Err(EngineError::Closed))
     }
 
-    fn queue_embedding(
+    /// Computes the score of a query and a document ([`PromptEncoder::encode_pair`]) by a reranker.
+    /// Blocks until the result is available.
+    ///
+    /// [`PromptEncoder::encode_pair`]: crate::PromptEncoder::encode_pair
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed), of a model that is no reranker.
+    pub fn score(&self, tokens: &[u32]) -> Result<f32, EngineError> {
+        let scores = self.queue_text(tokens, TextVector::Score)?.blocking_recv();
+        scores.unwrap_or(Err(EngineError::Closed)).map(first)
+    }
+
+    /// [`score`](Self::score) for asynchronous callers.
+    ///
+    /// # Errors
+    /// Those of [`score`](Self::score).
+    pub async fn score_async(&self, tokens: &[u32]) -> Result<f32, EngineError> {
+        self.queue_text(tokens, TextVector::Score)?.await.unwrap_or(Err(EngineError::Closed)).map(first)
+    }
+
+    fn queue_text(
         &self,
         tokens: &[u32],
+        vector: TextVector,
     ) -> Result<tokio::sync::oneshot::Receiver<Result<Vec<f32>, EngineError>>, EngineError> {
         let state = &self.handle.state;
+        let limits = &state.limits;
+        let vocabulary = limits.vocabulary;
+        if let Some(&token) = tokens.iter().find(|&&token| token as usize >= vocabulary) {
+            return Err(EngineError::UnknownToken { token, vocabulary });
+        }
         self.check(tokens, state.context())?;
-        let pooling = state.limits.pooling;
-        let pooled = pooling.tokens(tokens.len()).ok_or(EngineError::Pooling(pooling))?;
+        let pooled = match (vector, limits.pooling) {
+            (TextVector::Embedding, Pooling::Rank) => return Err(EngineError::Pooling(limits.pooling)),
+            (TextVector::Score, pooling) if pooling != Pooling::Rank => return Err(EngineError::NoScores(pooling)),
+            (TextVector::Embedding, _) => limits.pooled.ok_or(EngineError::Pooling(limits.pooling))?,
+            (TextVector::Score, _) => limits.pooled.ok_or(EngineError::NoScores(limits.pooling))?,
+        };
+        let whole = !limits.causal;
+        if whole && tokens.len() > limits.max_batch_tokens {
+            return Err(EngineError::TextTooLong { tokens: tokens.len(), batch: limits.max_batch_tokens });
+        }
         let slot = self.reserve_slot()?;
         let (reply, receiver) = tokio::sync::oneshot::channel();
-        self.send(Sequence::embed(tokens.to_vec(), pooled, state.limits.embedding, reply, slot))?;
+        let pooled = pooled.range(tokens.len());
+        let task = EmbedTask { pooled, sum: vec![0.0; limits.embedding], vector, whole, reply };
+        self.send(Sequence::embed(tokens.to_vec(), task, slot))?;
         Ok(receiver)
     }
 
@@ -175,18 +253,19 @@ impl Engine {
         }
     }
 
+    /// Images for prompts.
+    pub fn images(&self) -> &Images {
+        &self.handle.state.images
+    }
+
     /// Validates a prompt of at most `max_length` tokens.
     fn check(&self, tokens: &[u32], max_length: usize) -> Result<(), EngineError> {
         let state = &self.handle.state;
         if let Some(error) = state.lost.get() {
             return Err(error.clone().into());
         }
-        let vocabulary = state.limits.vocabulary;
         if tokens.is_empty() {
             return Err(EngineError::Empty);
-        }
-        if let Some(&token) = tokens.iter().find(|&&token| token as usize >= vocabulary) {
-            return Err(EngineError::UnknownToken { token, vocabulary });
         }
         if tokens.len() > max_length {
             return Err(EngineError::TooLong { prompt: tokens.len(), context: state.context() });
@@ -213,4 +292,9 @@ impl Engine {
         };
         commands.as_ref().ok_or(EngineError::Closed)?.send(Command::Run(Box::new(sequence))).map_err(closed)
     }
+}
+
+/// The score among the outputs of a classification head: the first.
+fn first(scores: Vec<f32>) -> f32 {
+    scores.first().copied().unwrap_or_default()
 }

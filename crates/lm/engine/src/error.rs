@@ -28,9 +28,31 @@ pub enum EngineError {
         /// Vocabulary size.
         vocabulary: usize,
     },
+    /// An image exceeds a batch.
+    #[error("an image of {rows} rows is evaluated in one batch, which holds only {batch} tokens")]
+    ImageTooLarge {
+        /// Rows of the image.
+        rows: usize,
+        /// Tokens of a batch.
+        batch: usize,
+    },
     /// The model's pooling type gives no embedding of a sequence.
     #[error("a model with pooling type `{0}` gives no embeddings")]
     Pooling(Pooling),
+    /// The model is no reranker.
+    #[error("a model with pooling type `{0}` gives no scores")]
+    NoScores(Pooling),
+    /// The model is not causal.
+    #[error("the model reads whole texts and generates none")]
+    NotGenerative,
+    /// A text of a model that is not causal exceeds a batch.
+    #[error("the text has {tokens} tokens, but a text is evaluated in one batch, which holds only {batch}")]
+    TextTooLong {
+        /// Tokens of the text.
+        tokens: usize,
+        /// Tokens of a batch.
+        batch: usize,
+    },
     /// A sampling parameter is out of range.
     #[error(transparent)]
     Sampling(#[from] roci_lm::sample::SettingsError),
@@ -59,6 +81,7 @@ impl Hint for EngineError {
             }
             Self::Empty => Some("send a prompt of at least one token".into()),
             Self::UnknownToken { .. } => Some("encode the prompt with this model's tokenizer".into()),
+            Self::ImageTooLarge { .. } => Some("run fewer sequences in parallel (`--parallel`)".into()),
             Self::Pooling(pooling) => {
                 let why = match pooling {
                     Pooling::Unspecified => {
@@ -69,6 +92,15 @@ impl Hint for EngineError {
                 };
                 Some(format!("{why}load an embedding model, whose pooling type is `mean`, `cls` or `last`"))
             }
+            Self::NoScores(Pooling::Rank) => {
+                Some("its file has no classification head; get another file of the model".into())
+            }
+            Self::NoScores(_) => Some("load a reranker, whose pooling type is `rank`".into()),
+            Self::NotGenerative => Some(
+                "it is for embeddings or scores: `roci embed`, or `/v1/embeddings` and `/v1/rerank` of `roci serve`"
+                    .into(),
+            ),
+            Self::TextTooLong { .. } => Some("split the text into shorter ones".into()),
             Self::Sampling(error) => Some(error.hint()),
             Self::Sample(error) => Some(error.hint()),
             Self::Busy { .. } => Some("try again later, or allow a longer queue (`--queue`)".into()),

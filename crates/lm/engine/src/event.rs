@@ -66,6 +66,10 @@ pub struct Summary {
     pub cached_tokens: usize,
     /// Generated tokens.
     pub generated_tokens: usize,
+    /// Tokens that speculation drafted.
+    pub drafted_tokens: usize,
+    /// Drafted tokens that were accepted, which are among the generated ones.
+    pub accepted_tokens: usize,
     /// Durations of the phases.
     pub timings: Timings,
 }

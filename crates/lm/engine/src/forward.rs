@@ -1,7 +1,13 @@
 //! The interface between the engine and a model on its device.
 
+use std::sync::Arc;
+
 use roci_base::Hint;
 use roci_lm::architecture::Pooling;
+use roci_lm::architecture::blocks::PooledTokens;
+use roci_lm::reference::PooledHead;
+
+use crate::Images;
 
 /// Limits of a loaded model.
 // Not `#[non_exhaustive]`: implementations of `Forward` in other crates build it, and each has to
@@ -24,6 +30,14 @@ pub struct Limits {
     pub embedding: usize,
     /// How hidden states are pooled into the embedding of a sequence.
     pub pooling: Pooling,
+    /// The tokens whose hidden states are pooled, for an embedding or, with [`Pooling::Rank`], for
+    /// a score; `None` if the model gives neither.
+    pub pooled: Option<PooledTokens>,
+    /// Length of the result of the layers after pooling, if the model has some.
+    pub outputs: Option<usize>,
+    /// Whether tokens see only earlier ones. Otherwise each chunk is a whole text, and the model
+    /// generates none.
+    pub causal: bool,
     /// Slots of recurrent state, of one sequence each; 0 if the model has no such layers.
     pub state_slots: usize,
 }
@@ -85,6 +99,9 @@ pub struct Output {
     pub rows: Vec<Vec<f32>>,
 }
 
+/// Hidden states of the tokens of a chunk, after the final norm.
+pub type States = Vec<Vec<f32>>;
+
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -109,10 +126,49 @@ pub trait Forward: Send {
     /// Limits of the loaded model.
     fn limits(&self) -> &Limits;
 
+    /// Gives the model the images of prompts. Tokens from
+    /// [`FIRST_IMAGE_TOKEN`](crate::FIRST_IMAGE_TOKEN) on are rows of them; a model without this
+    /// method does not know these tokens.
+    fn attach_images(&mut self, _images: Arc<Images>) {}
+
+    /// Sets, for each chunk of the next call, how many positions the images before it have saved:
+    /// rotary positions are that much lower than the places in the KV cache.
+    fn set_saved_positions(&mut self, _saved: &[u32]) {}
+
+    /// The layers after pooling, if the model has some.
+    fn head(&self) -> Option<Arc<PooledHead>> {
+        None
+    }
+
     /// Evaluates chunks of different sequences and returns one output per chunk, in order.
     ///
     /// # Errors
     /// If the device fails. KV entries and written states of the chunks are undefined then; other
     /// pages and slots are unchanged unless the device is lost.
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError>;
+
+    /// [`evaluate`](Self::evaluate), also with the hidden states of all tokens of each chunk after
+    /// the final norm. A prediction head reads `before`: for each token of all chunks, the hidden
+    /// state before it.
+    ///
+    /// # Errors
+    /// Those of [`evaluate`](Self::evaluate), and if the device cannot do this.
+    fn evaluate_with_states(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+    ) -> Result<Vec<(Output, States)>, ForwardError> {
+        let _ = (chunks, before);
+        Err(ForwardError {
+            message: "the device returns no hidden states next to logits".to_owned(),
+            hint: Some("use another method of speculation (`--speculate ngram`)".to_owned()),
+            lost: false,
+        })
+    }
+
+    /// Takes back outputs that the caller has read, so that later calls can reuse their memory. Rows
+    /// of logits are so long that fresh memory for many of them takes longer than the copy.
+    fn recycle(&mut self, outputs: Vec<Output>) {
+        drop(outputs);
+    }
 }

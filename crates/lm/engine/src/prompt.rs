@@ -16,6 +16,9 @@ pub struct PromptEncoder {
     pub tokenizer: Arc<Tokenizer>,
     /// The model's chat template, or ChatML if it has none that can be used.
     pub template: Arc<ChatTemplate>,
+    /// Template of a query and a document, of some rerankers: `{query}` and `{document}` are
+    /// replaced.
+    pub pair_template: Option<Arc<str>>,
 }
 
 impl PromptEncoder {
@@ -28,7 +31,8 @@ impl PromptEncoder {
         let text = |token: Option<u32>| token.and_then(|token| tokenizer.text(token)).unwrap_or_default();
         let special = tokenizer.special();
         let template = Arc::new(ChatTemplate::of_model(source, text(special.bos), text(special.eos)));
-        Ok(Self { tokenizer, template })
+        let pair_template = metadata.get::<&str>("tokenizer.chat_template.rerank")?.map(Arc::from);
+        Ok(Self { tokenizer, template, pair_template })
     }
 
     /// Whether the file has a chat template that can be used. Base models have none.
@@ -51,11 +55,38 @@ impl PromptEncoder {
         tokens
     }
 
+    /// Encodes a text for an embedding, with the special tokens that the model expects.
+    pub fn encode_text(&self, text: &str) -> Vec<u32> {
+        self.tokenizer.encode(text, Encode { add_special: true, parse_special: false })
+    }
+
+    /// Encodes a query and a document for a reranker: see [`encode_pair`].
+    pub fn encode_pair(&self, query: &str, document: &str) -> Vec<u32> {
+        encode_pair(&self.tokenizer, self.pair_template.as_deref(), query, document)
+    }
+
     /// Encodes a conversation, followed by the start of the assistant's turn.
     ///
     /// # Errors
     /// If the template rejects the conversation.
     pub fn encode_conversation(&self, messages: Vec<Json>) -> Result<Vec<u32>, TemplateError> {
-        Ok(self.encode(&self.template.render(&Conversation::new(messages))?, true))
+        Ok(self.encode(&self.render(messages)?, true))
     }
+
+    /// The text of a conversation, followed by the start of the assistant's turn.
+    ///
+    /// # Errors
+    /// If the template rejects the conversation.
+    pub fn render(&self, messages: Vec<Json>) -> Result<String, TemplateError> {
+        self.template.render(&Conversation::new(messages))
+    }
+}
+
+/// Encodes a query and a document for a reranker, by its template if it has one, which has
+/// `{query}` and `{document}`. Control tokens are parsed only with a template, as in llama.cpp.
+pub fn encode_pair(tokenizer: &Tokenizer, template: Option<&str>, query: &str, document: &str) -> Vec<u32> {
+    let Some(template) = template else { return tokenizer.encode_pair(query, document) };
+    // Placeholders are replaced in the template only, not in the texts.
+    let parts: Vec<String> = template.split("{query}").map(|part| part.replace("{document}", document)).collect();
+    tokenizer.encode(&parts.join(query), Encode { add_special: false, parse_special: true })
 }

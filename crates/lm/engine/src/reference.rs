@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use roci_lm::reference::{RecurrentState, Reference, SequenceState, TokenKv};
+use roci_lm::reference::{PooledHead, RecurrentState, Reference, SequenceState, TokenKv};
 
-use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
+use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, States};
 
 /// Sizes of the KV cache and of calls of a [`ReferenceForward`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,9 @@ impl ReferenceForward {
             vocabulary: model.config.vocabulary,
             embedding: model.config.embedding,
             pooling: model.config.pooling,
+            pooled: model.pooled.as_ref().map(|pooled| pooled.tokens),
+            outputs: model.pooled.as_ref().map(|pooled| pooled.outputs(model.config.embedding)),
+            causal: model.is_causal(),
             state_slots: if model.is_recurrent() { capacity.state_slots.max(1) } else { 0 },
         };
         let pages = vec![vec![None; capacity.page_size]; capacity.pages];
@@ -93,29 +96,56 @@ impl ReferenceForward {
         }
     }
 
-    fn evaluate_chunk(&mut self, chunk: &Chunk<'_>) -> Result<Output, ForwardError> {
+    /// Evaluates a whole text, whose tokens see each other.
+    fn evaluate_text(&self, chunk: &Chunk<'_>) -> Result<Output, ForwardError> {
+        if chunk.start != 0 {
+            return Err(fault(format!("a chunk of a whole text starts at {}", chunk.start)));
+        }
+        let rows = self.reference.hidden_states(chunk.tokens).map_err(|error| fault(error.to_string()))?;
+        match chunk.output {
+            OutputKind::None => Ok(Output::default()),
+            OutputKind::HiddenStates => Ok(Output { rows }),
+            OutputKind::LastLogits | OutputKind::AllLogits => {
+                Err(fault("a model that is not causal has no logits".to_owned()))
+            }
+        }
+    }
+
+    /// The output of a chunk, and the hidden states of its tokens. `before` are those that a
+    /// prediction head reads.
+    fn evaluate_chunk(
+        &mut self,
+        chunk: &Chunk<'_>,
+        before: Option<&[Vec<f32>]>,
+    ) -> Result<(Output, States), ForwardError> {
+        if !self.limits.causal {
+            return Ok((self.evaluate_text(chunk)?, States::new()));
+        }
+        if before.map(<[_]>::len) != self.reference.model().prediction_input.is_some().then_some(chunk.tokens.len()) {
+            return Err(fault("a prediction head, and no other model, reads a hidden state for each token".to_owned()));
+        }
         let mut tokens = Vec::with_capacity(chunk.start + chunk.tokens.len());
         for position in 0..chunk.start {
             let token = self.slot(chunk, position)?.clone();
             tokens.push(token.ok_or_else(|| fault(format!("position {position} was never evaluated")))?);
         }
         let mut state = SequenceState::new(tokens, self.state(chunk)?);
-        let mut output = Output::default();
+        let (mut output, mut states) = (Output::default(), Vec::new());
         for (at, &token) in chunk.tokens.iter().enumerate() {
             let logits = match chunk.output {
                 OutputKind::None | OutputKind::HiddenStates => false,
                 OutputKind::LastLogits => at + 1 == chunk.tokens.len(),
                 OutputKind::AllLogits => true,
             };
-            let row = if logits {
-                self.reference.logits(&mut state, token)
-            } else {
-                self.reference.hidden(&mut state, token)
-            };
-            let row = row.map_err(|error| fault(error.to_string()))?;
-            if logits || chunk.output == OutputKind::HiddenStates {
-                output.rows.push(row);
+            let before = before.and_then(|before| before.get(at)).map(Vec::as_slice).unwrap_or_default();
+            let hidden = self.reference.hidden_after(&mut state, token, before);
+            let hidden = hidden.map_err(|error| fault(error.to_string()))?;
+            if logits {
+                output.rows.push(self.reference.logits_of(&hidden));
+            } else if chunk.output == OutputKind::HiddenStates {
+                output.rows.push(hidden.clone());
             }
+            states.push(hidden);
             *self.slot(chunk, chunk.start + at)? = state.tokens().last().cloned();
         }
         if let (Some(slots), Some(after)) = (chunk.state, state.recurrent()) {
@@ -123,7 +153,15 @@ impl ReferenceForward {
             let slot = slot.ok_or_else(|| fault(format!("there is no slot {}", slots.write)))?;
             *slot = Some((state.tokens().len(), after.clone()));
         }
-        Ok(output)
+        Ok((output, states))
+    }
+
+    fn check(&self, chunks: &[Chunk<'_>]) -> Result<(), ForwardError> {
+        let tokens: usize = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
+        if tokens > self.limits.max_batch_tokens || chunks.len() > self.limits.max_chunks {
+            return Err(fault(format!("{tokens} tokens in {} chunks exceed the limits of one call", chunks.len())));
+        }
+        Ok(())
     }
 }
 
@@ -132,12 +170,28 @@ impl Forward for ReferenceForward {
         &self.limits
     }
 
+    fn head(&self) -> Option<Arc<PooledHead>> {
+        self.reference.head()
+    }
+
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {
-        let tokens: usize = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
-        if tokens > self.limits.max_batch_tokens || chunks.len() > self.limits.max_chunks {
-            return Err(fault(format!("{tokens} tokens in {} chunks exceed the limits of one call", chunks.len())));
-        }
-        chunks.iter().map(|chunk| self.evaluate_chunk(chunk)).collect()
+        self.check(chunks)?;
+        chunks.iter().map(|chunk| Ok(self.evaluate_chunk(chunk, None)?.0)).collect()
+    }
+
+    fn evaluate_with_states(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+    ) -> Result<Vec<(Output, States)>, ForwardError> {
+        self.check(chunks)?;
+        let mut at = 0;
+        let mut evaluate = |chunk: &Chunk<'_>| {
+            let own = at..at + chunk.tokens.len();
+            at = own.end;
+            self.evaluate_chunk(chunk, before.map(|before| before.get(own).unwrap_or_default()))
+        };
+        chunks.iter().map(&mut evaluate).collect()
     }
 }
 

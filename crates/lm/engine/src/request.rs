@@ -1,7 +1,11 @@
 //! A generation request.
 
+use std::sync::Arc;
+
 use roci_lm::grammar::Grammar;
 use roci_lm::sample;
+
+use crate::Image;
 
 /// A prompt to continue, with its sampling parameters.
 // Not `#[non_exhaustive]`, so that callers can write `Request { prompt, ..Request::default() }`.
@@ -9,6 +13,8 @@ use roci_lm::sample;
 pub struct Request {
     /// Prompt token ids.
     pub prompt: Vec<u32>,
+    /// Images whose rows the prompt contains ([`Image::tokens`]).
+    pub images: Vec<Arc<Image>>,
     /// Maximum number of generated tokens; `None` for as many as the context holds.
     pub max_tokens: Option<usize>,
     /// Sampling parameters.

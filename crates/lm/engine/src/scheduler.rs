@@ -2,24 +2,26 @@
 //!
 //! Each iteration of the thread receives commands, removes canceled requests, admits waiting ones,
 //! allocates pages, and makes one call of the device. A call advances every decoding sequence by
-//! one token and splits the remaining tokens evenly among prompts. At most as many sequences run as
-//! a call has tokens and chunks, so none starves.
+//! one token, or by several with speculation, and splits the remaining tokens evenly among prompts.
+//! At most as many sequences run as a call has tokens and chunks, so none starves.
 //!
 //! A sequence is admitted when there are pages for all of its tokens so far. Sequences grow, and
 //! when pages run out the youngest is preempted: it loses its pages, returns to the queue, and is
 //! evaluated again later. The oldest is never preempted, which guarantees progress.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Instant;
 
 use crate::batch::{BatchEntry, compose};
+use crate::call;
 use crate::pages::Pages;
 use crate::sequence::{FinalMessage, Progress, Sequence};
+use crate::speculation::{Speculation, Speculator};
 use crate::state::{EngineState, Statistics};
-use crate::{Chunk, EngineError, FinishReason, Forward, ForwardError, Output, OutputKind};
+use crate::{Chunk, EngineError, FinishReason, Forward, ForwardError, Output, States};
 
 /// A command to the scheduler's thread.
 #[derive(Debug)]
@@ -35,6 +37,7 @@ pub(crate) struct Scheduler {
     state: Arc<EngineState>,
     commands: Receiver<Command>,
     pages: Pages,
+    speculator: Speculator,
     /// Oldest first. All are younger than the running sequences.
     waiting: VecDeque<Sequence>,
     /// Oldest first.
@@ -47,7 +50,12 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    pub(crate) fn new(forward: Box<dyn Forward>, state: Arc<EngineState>, commands: Receiver<Command>) -> Self {
+    pub(crate) fn new(
+        forward: Box<dyn Forward>,
+        speculation: Speculation,
+        state: Arc<EngineState>,
+        commands: Receiver<Command>,
+    ) -> Self {
         let pages = Pages::new(state.limits.page_size, state.limits.pages).with_slots(state.limits.state_slots);
         let statistics = *state.statistics.lock();
         Self {
@@ -55,6 +63,7 @@ impl Scheduler {
             state,
             commands,
             pages,
+            speculator: Speculator::new(speculation),
             waiting: VecDeque::new(),
             running: Vec::new(),
             statistics,
@@ -181,14 +190,20 @@ impl Scheduler {
 
     /// Makes one call of the device ([`Scheduler::evaluate`]) and handles its outputs.
     fn step(&mut self) {
-        let limits = &self.state.limits;
-        let (entries, cached) = compose(&mut self.running, &mut self.pages, limits.max_batch_tokens);
+        let max_tokens = self.state.limits.max_batch_tokens;
+        let start = Instant::now();
+        let drafted = self.speculator.draft(&mut self.running, &mut self.pages, &self.state);
+        let start = match drafted {
+            Ok(caught_up) => start + caught_up,
+            Err(error) => return self.fail_call(error),
+        };
+        let (entries, cached) = compose(&mut self.running, &mut self.pages, max_tokens);
         self.statistics.cached_tokens += cached as u64;
         if entries.is_empty() {
             return;
         }
         let prompt: usize = entries.iter().filter(|entry| !entry.decode).map(|entry| entry.count).sum();
-        let start = Instant::now();
+        let drafts = self.running.iter().map(|sequence| sequence.drafts.len()).sum();
         let outputs = self.evaluate(&entries);
         let seconds = start.elapsed().as_secs_f64();
         if prompt > 0 {
@@ -199,63 +214,78 @@ impl Scheduler {
         match outputs {
             Ok(outputs) => {
                 self.statistics.prompt_tokens += prompt as u64;
-                self.advance(&entries, &outputs);
+                let generated = self.statistics.generated_tokens;
+                let failed = self.advance(&entries, outputs);
+                if prompt == 0 {
+                    let generated = (self.statistics.generated_tokens - generated) as usize;
+                    self.speculator.measured(entries.len(), drafts, generated, seconds);
+                }
+                if let Err(error) = failed {
+                    self.fail_call(error);
+                }
             }
             Err(error) => self.fail_call(error),
         }
     }
 
-    /// Calls [`Forward::evaluate`] with one chunk per entry, and checks the number of output rows.
-    fn evaluate(&mut self, entries: &[BatchEntry]) -> Result<Vec<Output>, ForwardError> {
+    /// Calls [`Forward::evaluate`] with one chunk per entry.
+    fn evaluate(&mut self, entries: &[BatchEntry]) -> Result<Vec<(Output, States)>, ForwardError> {
         for entry in entries {
             self.running[entry.sequence].mark_submitted();
         }
-        let chunk = |entry: &BatchEntry| {
+        if entries.iter().any(|entry| !self.running[entry.sequence].images.is_empty()) {
+            let sequences = entries.iter().map(|entry| &self.running[entry.sequence]);
+            let saved = sequences.map(|sequence| sequence.images.saved_positions(sequence.evaluated));
+            self.forward.set_saved_positions(&saved.collect::<Vec<u32>>());
+        }
+        let tokens: Vec<_> =
+            entries.iter().map(|entry| self.running[entry.sequence].next_tokens(entry.count)).collect();
+        let chunk = |(entry, tokens)| {
+            let (entry, tokens): (&BatchEntry, &Cow<'_, [u32]>) = (entry, tokens);
             let sequence = &self.running[entry.sequence];
             Chunk {
-                tokens: &sequence.pending()[..entry.count],
+                tokens,
                 start: sequence.evaluated,
                 pages: &sequence.pages,
                 state: sequence.state.map(|state| state.slots(sequence.evaluated)),
                 output: sequence.output_kind(entry.count),
             }
         };
-        let chunks: Vec<Chunk<'_>> = entries.iter().map(chunk).collect();
-        // After a panic the state of the driver is unknown: the device counts as lost.
-        let outputs = catch_unwind(AssertUnwindSafe(|| self.forward.evaluate(&chunks)));
-        let outputs = outputs.unwrap_or_else(|panic| Err(panicked(panic.as_ref())))?;
-        let rows = |chunk: &Chunk<'_>| match chunk.output {
-            OutputKind::None => 0,
-            OutputKind::LastLogits => 1,
-            OutputKind::AllLogits | OutputKind::HiddenStates => chunk.tokens.len(),
-        };
-        let expected: Vec<usize> = chunks.iter().map(rows).collect();
-        let found: Vec<usize> = outputs.iter().map(|output| output.rows.len()).collect();
-        if found != expected {
-            return Err(ForwardError {
-                message: format!("the device returned {found:?} rows where {expected:?} were expected"),
-                hint: Some("this is a bug in roci: please report it with the name of the model".to_owned()),
-                lost: false,
-            });
+        let chunks: Vec<Chunk<'_>> = entries.iter().zip(&tokens).map(chunk).collect();
+        if self.speculator.needs_states() {
+            return call::evaluate_with_states(self.forward.as_mut(), &chunks, None);
         }
-        Ok(outputs)
+        let outputs = call::evaluate(self.forward.as_mut(), &chunks)?;
+        Ok(outputs.into_iter().map(|output| (output, States::new())).collect())
     }
 
-    /// Hands each sequence of the batch its output.
-    fn advance(&mut self, entries: &[BatchEntry], outputs: &[Output]) {
+    /// Hands each sequence of the batch its output. An error is one of the drafter.
+    fn advance(&mut self, entries: &[BatchEntry], outputs: Vec<(Output, States)>) -> Result<(), ForwardError> {
         let context = self.state.context();
-        let mut done = Vec::new();
-        for (entry, output) in entries.iter().zip(outputs) {
+        let (mut done, mut failed) = (Vec::new(), Ok(()));
+        let mut read = Vec::with_capacity(outputs.len());
+        for (entry, (output, states)) in entries.iter().zip(outputs) {
             let sequence = &mut self.running[entry.sequence];
-            let before = sequence.tokens.len();
-            let progress = sequence.advance(entry.count, output, &self.state.tokenizer, context);
-            self.statistics.generated_tokens += (sequence.tokens.len() - before) as u64;
+            let before = (sequence.tokens.len(), sequence.drafted());
+            let start = sequence.evaluated;
+            let progress = sequence.advance(entry.count, &output, &self.state.tokenizer, context);
+            read.push(output);
+            self.statistics.generated_tokens += (sequence.tokens.len() - before.0) as u64;
+            self.statistics.drafted_tokens += (sequence.drafted().0 - before.1.0) as u64;
+            self.statistics.accepted_tokens += (sequence.drafted().1 - before.1.1) as u64;
+            failed = failed.and(self.speculator.observe(sequence, start, states, self.pages.size()));
+            let published = sequence.published;
             publish_pages(sequence, &mut self.pages);
+            if self.speculator.needs_states() && sequence.images.is_empty() {
+                // A prediction head reads each page before it is published.
+                sequence.pages[published..sequence.published].iter().for_each(|&page| self.pages.note_drafted(page));
+            }
             keep_state(sequence, &mut self.pages);
             if progress != Ok(Progress::More) {
                 done.push((entry.sequence, progress));
             }
         }
+        self.forward.recycle(read);
         // By descending index: a removal shifts later indices.
         done.sort_by_key(|(sequence, _)| std::cmp::Reverse(*sequence));
         for (sequence, progress) in done {
@@ -265,9 +295,13 @@ impl Scheduler {
                 Ok(Progress::Finished(reason, text)) => {
                     self.complete(sequence, |sequence| sequence.finish(reason, text))
                 }
-                Ok(Progress::Embedded | Progress::More) => self.complete(sequence, Sequence::finish_embedding),
+                Ok(Progress::Embedded | Progress::More) => {
+                    let head = self.forward.head();
+                    self.complete(sequence, |sequence| sequence.finish_embedding(head.as_deref()));
+                }
             }
         }
+        failed
     }
 
     /// Fails the running requests, and all others too if the device is lost.
@@ -307,6 +341,7 @@ impl Scheduler {
     /// Publishes the statistics, then sends the final messages.
     fn publish(&mut self) {
         self.statistics.running = self.running.len();
+        self.statistics.speculation_paused = self.speculator.is_paused();
         self.statistics.pages_used = self.pages.used();
         self.statistics.pages_cached = self.pages.cached();
         *self.state.statistics.lock() = self.statistics;
@@ -332,9 +367,13 @@ fn release(sequence: &mut Sequence, pages: &mut Pages) {
     pages.release_all(&mut sequence.pages);
 }
 
-/// Notes that the state of a sequence has advanced, and keeps it as a checkpoint where it is due.
+/// Notes that the state of a sequence has advanced, unless tokens were rejected, and keeps it as a
+/// checkpoint where it is due.
 fn keep_state(sequence: &mut Sequence, pages: &mut Pages) {
     let Some(state) = &mut sequence.state else { return };
+    if sequence.evaluated_again > 0 {
+        return pages.slots.reject(state);
+    }
     pages.slots.advance(state);
     let at_page_end = sequence.published * pages.size() == sequence.evaluated;
     if let (true, Some(&page)) = (at_page_end, sequence.pages.get(sequence.published.wrapping_sub(1)))
@@ -351,18 +390,11 @@ fn publish_pages(sequence: &mut Sequence, pages: &mut Pages) {
         let index = sequence.published;
         let parent = index.checked_sub(1).map(|parent| sequence.pages[parent]);
         let tokens = &sequence.tokens[index * size..(index + 1) * size];
-        sequence.pages[index] = pages.publish(parent, tokens, sequence.pages[index]);
+        let page = pages.publish(parent, tokens, sequence.pages[index]);
+        if std::mem::replace(&mut sequence.pages[index], page) != page && !pages.is_drafted(page) {
+            // The draft model has not evaluated the other page.
+            sequence.draft_evaluated = sequence.draft_evaluated.min(index * size);
+        }
         sequence.published += 1;
-    }
-}
-
-fn panicked(panic: &(dyn std::any::Any + Send)) -> ForwardError {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    let text = text.unwrap_or_else(|| "no message".to_owned());
-    ForwardError {
-        message: format!("the driver panicked: {}", text.lines().collect::<Vec<_>>().join(" ")),
-        hint: Some("this is a bug in roci: please report it with the name of the model".to_owned()),
-        lost: true,
     }
 }

@@ -1,17 +1,19 @@
 //! State of one active request.
 
-use std::ops::Range;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use roci_lm::grammar::Matcher;
-use roci_lm::sample::{Constraint, Sampler, likeliest, log_probability};
+use roci_lm::reference::PooledHead;
+use roci_lm::sample::Sampler;
 use roci_tokenizer::Tokenizer;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::generator::Generator;
+use crate::images::PlacedImages;
 use crate::slots::SequenceState;
 use crate::state::RequestSlot;
-use crate::stop::StopFilter;
-use crate::{EngineError, Event, FinishReason, Logprob, Output, OutputKind, Summary, Timings, Token};
+use crate::text::EmbedTask;
+use crate::{EngineError, Event, FinishReason, Output, OutputKind, Summary, Timings};
 
 /// An active request: its tokens, its KV pages, and how far it is evaluated.
 #[derive(Debug)]
@@ -26,12 +28,26 @@ pub(crate) struct Sequence {
     pub(crate) published: usize,
     /// Recurrent state, while it runs on a model with such layers.
     pub(crate) state: Option<SequenceState>,
+    /// Number of tokens that the draft model has evaluated, if there is one.
+    pub(crate) draft_evaluated: usize,
+    /// Hidden states that the model's prediction head reads next: those before the tokens from
+    /// `draft_evaluated` on.
+    pub(crate) head_inputs: Vec<Vec<f32>>,
+    /// Tokens that the next step evaluates after the pending ones; none between steps.
+    pub(crate) drafts: Vec<u32>,
+    /// Accepted tokens that the next step evaluates again, because the state after them was not
+    /// kept: that step had rejected tokens too.
+    pub(crate) evaluated_again: usize,
     /// Token counts after which the state is kept as a checkpoint. Chunks of prefill end there.
     pub(crate) checkpoints: Vec<usize>,
+    /// Images in the prompt.
+    pub(crate) images: PlacedImages,
     task: Task,
     prompt_tokens: usize,
     /// Prompt tokens that came from the prefix cache.
     cached_tokens: usize,
+    drafted_tokens: usize,
+    accepted_tokens: usize,
     clock: Clock,
     _slot: RequestSlot,
 }
@@ -39,27 +55,7 @@ pub(crate) struct Sequence {
 #[derive(Debug)]
 enum Task {
     Generate(Box<Generator>),
-    /// `sum` accumulates the hidden states of the positions `pooled`.
-    Embed {
-        pooled: Range<usize>,
-        sum: Vec<f64>,
-        reply: oneshot::Sender<Result<Vec<f32>, EngineError>>,
-    },
-}
-
-/// Sampling state of a generation.
-#[derive(Debug)]
-pub(crate) struct Generator {
-    pub(crate) events: mpsc::UnboundedSender<Event>,
-    pub(crate) sampler: Sampler,
-    pub(crate) matcher: Option<Matcher>,
-    pub(crate) stop: StopFilter,
-    pub(crate) max_tokens: Option<usize>,
-    pub(crate) show_special: bool,
-    pub(crate) ignore_eos: bool,
-    pub(crate) top_logprobs: Option<usize>,
-    /// Tokens generated so far.
-    pub(crate) generated: usize,
+    Embed(EmbedTask),
 }
 
 #[derive(Debug)]
@@ -108,15 +104,9 @@ impl Sequence {
         Self::new(tokens, Task::Generate(Box::new(generator)), slot)
     }
 
-    /// An embedding request over the hidden states of the positions `pooled`.
-    pub(crate) fn embed(
-        tokens: Vec<u32>,
-        pooled: Range<usize>,
-        embedding: usize,
-        reply: oneshot::Sender<Result<Vec<f32>, EngineError>>,
-        slot: RequestSlot,
-    ) -> Self {
-        Self::new(tokens, Task::Embed { pooled, sum: vec![0.0; embedding], reply }, slot)
+    /// A request for the vector of a text.
+    pub(crate) fn embed(tokens: Vec<u32>, task: EmbedTask, slot: RequestSlot) -> Self {
+        Self::new(tokens, Task::Embed(task), slot)
     }
 
     fn new(tokens: Vec<u32>, task: Task, slot: RequestSlot) -> Self {
@@ -134,10 +124,17 @@ impl Sequence {
             pages: Vec::new(),
             published: 0,
             state: None,
+            draft_evaluated: 0,
+            head_inputs: Vec::new(),
+            drafts: Vec::new(),
+            evaluated_again: 0,
             checkpoints: Vec::new(),
+            images: PlacedImages::default(),
             task,
             prompt_tokens,
             cached_tokens: 0,
+            drafted_tokens: 0,
+            accepted_tokens: 0,
             clock,
             _slot: slot,
         }
@@ -147,7 +144,7 @@ impl Sequence {
     pub(crate) fn is_canceled(&self) -> bool {
         match &self.task {
             Task::Generate(generator) => generator.events.is_closed(),
-            Task::Embed { reply, .. } => reply.is_closed(),
+            Task::Embed(task) => task.reply.is_closed(),
         }
     }
 
@@ -160,8 +157,14 @@ impl Sequence {
     pub(crate) fn shareable(&self) -> usize {
         match &self.task {
             Task::Generate(_) => self.tokens.len().saturating_sub(1),
-            Task::Embed { pooled, .. } => pooled.start,
+            Task::Embed(task) if task.whole => 0,
+            Task::Embed(task) => task.pooled.start,
         }
+    }
+
+    /// Whether all of its tokens have to be in one call.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(&self.task, Task::Embed(task) if task.whole)
     }
 
     /// Whether the next `count` tokens are within that prefix.
@@ -183,16 +186,58 @@ impl Sequence {
     /// Whether it is in the decode phase. Otherwise it evaluates its prompt, or evaluates its
     /// tokens again after a preemption.
     pub(crate) fn is_decoding(&self) -> bool {
-        matches!(&self.task, Task::Generate(generator) if generator.generated > 0) && self.pending().len() == 1
+        matches!(&self.task, Task::Generate(generator) if generator.generated > 0)
+            && self.pending().len() == 1 + self.evaluated_again
+    }
+
+    /// How many tokens drafts can spare: as many as may be generated, but one. Prompts with images
+    /// have no drafts: the ids of their rows are no tokens that may follow.
+    pub(crate) fn draftable(&self, context: usize) -> usize {
+        let Task::Generate(generator) = &self.task else { return 0 };
+        if !self.images.is_empty() {
+            return 0;
+        }
+        let left = generator.max_tokens.map_or(usize::MAX, |max| max.saturating_sub(generator.generated));
+        left.min(context.saturating_sub(self.tokens.len())).saturating_sub(1)
+    }
+
+    /// The next `count` tokens: pending ones, and drafts after all of them.
+    pub(crate) fn next_tokens(&self, count: usize) -> Cow<'_, [u32]> {
+        match self.pending() {
+            pending if self.drafts.is_empty() => Cow::Borrowed(&pending[..count]),
+            pending => Cow::Owned([pending, &self.drafts].concat()),
+        }
+    }
+
+    /// A sampler that takes the same tokens, without the grammar.
+    pub(crate) fn fork_sampler(&self) -> Option<Sampler> {
+        match &self.task {
+            Task::Generate(generator) => Some(generator.sampler.fork()),
+            Task::Embed(_) => None,
+        }
+    }
+
+    /// Whether the generation ends with this token.
+    pub(crate) fn ends_with(&self, token: u32, tokenizer: &Tokenizer) -> bool {
+        let ignores = matches!(&self.task, Task::Generate(generator) if generator.ignore_eos);
+        !ignores && tokenizer.ends_generation(token)
+    }
+
+    /// How many tokens were drafted, and how many of them accepted.
+    pub(crate) fn drafted(&self) -> (usize, usize) {
+        (self.drafted_tokens, self.accepted_tokens)
     }
 
     /// The output needed for the next `count` tokens.
     pub(crate) fn output_kind(&self, count: usize) -> OutputKind {
         match &self.task {
-            Task::Embed { pooled, .. } if pooled.start < self.evaluated + count && self.evaluated < pooled.end => {
+            Task::Embed(EmbedTask { pooled, .. })
+                if pooled.start < self.evaluated + count && self.evaluated < pooled.end =>
+            {
                 OutputKind::HiddenStates
             }
-            Task::Embed { .. } => OutputKind::None,
+            Task::Embed(_) => OutputKind::None,
+            Task::Generate(_) if !self.drafts.is_empty() => OutputKind::AllLogits,
             Task::Generate(_) if count == self.pending().len() => OutputKind::LastLogits,
             Task::Generate(_) => OutputKind::None,
         }
@@ -222,9 +267,12 @@ impl Sequence {
     /// Resets the sequence after its pages were released.
     pub(crate) fn preempt(&mut self) {
         self.evaluated = 0;
+        self.evaluated_again = 0;
+        self.draft_evaluated = 0;
+        self.head_inputs.clear();
         self.published = 0;
-        if let Task::Embed { sum, .. } = &mut self.task {
-            sum.fill(0.0);
+        if let Task::Embed(task) = &mut self.task {
+            task.sum.fill(0.0);
         }
     }
 
@@ -240,10 +288,11 @@ impl Sequence {
         context: usize,
     ) -> Result<Progress, EngineError> {
         let start = self.evaluated;
-        self.evaluated += count;
+        let drafts = std::mem::take(&mut self.drafts);
+        self.evaluated += count - drafts.len();
         let complete = self.evaluated == self.tokens.len();
         match &mut self.task {
-            Task::Embed { pooled, sum, .. } => {
+            Task::Embed(EmbedTask { pooled, sum, .. }) => {
                 let rows = (start..).zip(&output.rows).filter(|(position, _)| pooled.contains(position));
                 for (_, row) in rows {
                     sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
@@ -259,24 +308,48 @@ impl Sequence {
                 if !complete {
                     return Ok(Progress::More);
                 }
-                let logits = output.rows.last().map(Vec::as_slice).unwrap_or_default();
                 let now = Instant::now();
                 self.clock.first_token.get_or_insert(now);
                 self.clock.last_token = Some(now);
-                generator.sample(logits, tokenizer, &mut self.tokens, context)
+                // The rows after the last token and after each draft.
+                let first = output.rows.len().saturating_sub(1 + drafts.len());
+                let before = self.tokens.len();
+                let mut accepted = 0;
+                let progress = loop {
+                    let logits = output.rows.get(first + accepted).map(Vec::as_slice).unwrap_or_default();
+                    let progress = generator.sample(logits, tokenizer, &mut self.tokens, context)?;
+                    if progress != Progress::More || self.tokens.last() != drafts.get(accepted) {
+                        break progress;
+                    }
+                    accepted += 1;
+                };
+                self.drafted_tokens += drafts.len();
+                self.accepted_tokens += accepted;
+                self.draft_evaluated = self.draft_evaluated.min(before + accepted);
+                if self.state.is_none() || accepted == drafts.len() {
+                    self.evaluated += accepted;
+                    self.evaluated_again = 0;
+                } else {
+                    // The state after the accepted tokens alone is unknown.
+                    self.evaluated_again = self.evaluated - start + accepted;
+                    self.evaluated = start;
+                }
+                Ok(progress)
             }
         }
     }
 
     /// The final message after [`Progress::Finished`].
     pub(crate) fn finish(self, reason: FinishReason, text: String) -> FinalMessage {
-        let Task::Generate(generator) = self.task else { return self.finish_embedding() };
+        let Task::Generate(generator) = self.task else { return self.finish_embedding(None) };
         let summary = Summary {
             reason,
             text,
             prompt_tokens: self.prompt_tokens,
             cached_tokens: self.cached_tokens,
             generated_tokens: generator.generated,
+            drafted_tokens: self.drafted_tokens,
+            accepted_tokens: self.accepted_tokens,
             timings: self.clock.timings(),
         };
         FinalMessage::Event(generator.events, Event::Finished(summary))
@@ -286,20 +359,18 @@ impl Sequence {
     pub(crate) fn finish_without_pages(mut self) -> FinalMessage {
         let text = match &mut self.task {
             Task::Generate(generator) => generator.stop.finish().text,
-            Task::Embed { .. } => String::new(),
+            Task::Embed(_) => String::new(),
         };
         self.finish(FinishReason::Context, text)
     }
 
-    /// The final message after [`Progress::Embedded`]: the sum scaled to length 1. A mean's
-    /// division by the token count cancels out.
-    pub(crate) fn finish_embedding(self) -> FinalMessage {
+    /// The final message after [`Progress::Embedded`].
+    pub(crate) fn finish_embedding(self, head: Option<&PooledHead>) -> FinalMessage {
         match self.task {
             Task::Generate(_) => self.fail(EngineError::Closed),
-            Task::Embed { sum, reply, .. } => {
-                let length = sum.iter().map(|value| value * value).sum::<f64>().sqrt();
-                let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
-                FinalMessage::Reply(reply, Ok(sum.into_iter().map(|value| (value * scale) as f32).collect()))
+            Task::Embed(task) => {
+                let vector = task.finish(head);
+                FinalMessage::Reply(task.reply, Ok(vector))
             }
         }
     }
@@ -308,54 +379,8 @@ impl Sequence {
     pub(crate) fn fail(self, error: EngineError) -> FinalMessage {
         match self.task {
             Task::Generate(generator) => FinalMessage::Event(generator.events, Event::Failed(error)),
-            Task::Embed { reply, .. } => FinalMessage::Reply(reply, Err(error)),
+            Task::Embed(task) => FinalMessage::Reply(task.reply, Err(error)),
         }
-    }
-}
-
-impl Generator {
-    /// Samples the next token and sends it.
-    fn sample(
-        &mut self,
-        logits: &[f32],
-        tokenizer: &Tokenizer,
-        tokens: &mut Vec<u32>,
-        context: usize,
-    ) -> Result<Progress, EngineError> {
-        let constraint = self.matcher.as_mut().map(|matcher| matcher as &mut dyn Constraint);
-        let chosen = self.sampler.sample(logits, constraint)?;
-        // A grammar that has accepted the end allows nothing after it.
-        if tokenizer.ends_generation(chosen) && (!self.ignore_eos || self.matcher.is_some()) {
-            return Ok(self.finish(FinishReason::EndOfGeneration));
-        }
-        tokens.push(chosen);
-        self.generated += 1;
-        let emitted = self.stop.push(tokenizer.piece(chosen, self.show_special));
-        let entry = |token, logprob| Logprob { token, bytes: tokenizer.piece(token, true).to_vec(), logprob };
-        let top = likeliest(logits, self.top_logprobs.unwrap_or(0));
-        let token = Token {
-            chosen: entry(chosen, self.top_logprobs.map_or(0.0, |_| log_probability(logits, chosen))),
-            top_logprobs: top.into_iter().map(|one| entry(one.token, one.log_probability)).collect(),
-            text: emitted.text,
-        };
-        let _ = self.events.send(Event::Token(token));
-        if let Some(stop) = emitted.stop {
-            return Ok(Progress::Finished(FinishReason::Stop(stop), String::new()));
-        }
-        Ok(if self.matcher.as_ref().is_some_and(Matcher::must_end) {
-            self.finish(FinishReason::EndOfGeneration)
-        } else if self.max_tokens.is_some_and(|max| self.generated >= max) {
-            self.finish(FinishReason::Length)
-        } else if tokens.len() >= context {
-            self.finish(FinishReason::Context)
-        } else {
-            Progress::More
-        })
-    }
-
-    fn finish(&mut self, reason: FinishReason) -> Progress {
-        let emitted = self.stop.finish();
-        Progress::Finished(emitted.stop.map_or(reason, FinishReason::Stop), emitted.text)
     }
 }
 

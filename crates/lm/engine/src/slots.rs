@@ -16,13 +16,15 @@ pub(crate) struct SequenceState {
     own: u32,
     /// The checkpoint that its next chunk reads instead.
     checkpoint: Option<u32>,
+    /// The slot that its next chunk writes instead, and that replaces `own` if the chunk is kept.
+    next: Option<u32>,
 }
 
 impl SequenceState {
     /// The slots of its next chunk.
     pub(crate) fn slots(&self, evaluated: usize) -> StateSlots {
         let read = self.checkpoint.or((evaluated > 0).then_some(self.own));
-        StateSlots { read, write: self.own }
+        StateSlots { read, write: self.next.unwrap_or(self.own) }
     }
 }
 
@@ -73,11 +75,29 @@ impl Slots {
         if own.is_none() {
             checkpoint.iter().for_each(|&slot| self.remove_reader(slot));
         }
-        Some(SequenceState { own: own?, checkpoint })
+        Some(SequenceState { own: own?, checkpoint, next: None })
+    }
+
+    /// Has the next chunk keep the state before it, so that its tokens can be rejected. Returns
+    /// `false` if all slots are in use.
+    pub(crate) fn speculate(&mut self, state: &mut SequenceState) -> bool {
+        // A chunk that reads a checkpoint writes another slot anyway.
+        if state.checkpoint.is_none() && state.next.is_none() {
+            state.next = self.allocate();
+        }
+        state.checkpoint.is_some() || state.next.is_some()
+    }
+
+    /// Notes that tokens of the last chunk were rejected: the state is that before the chunk.
+    pub(crate) fn reject(&mut self, state: &mut SequenceState) {
+        self.free.extend(state.next.take());
     }
 
     /// Notes that a chunk of the sequence was evaluated.
     pub(crate) fn advance(&mut self, state: &mut SequenceState) {
+        if let Some(next) = state.next.take() {
+            self.free.push(std::mem::replace(&mut state.own, next));
+        }
         state.checkpoint.take().into_iter().for_each(|slot| self.remove_reader(slot));
     }
 
@@ -96,6 +116,7 @@ impl Slots {
 
     /// Ends the use of a sequence's state.
     pub(crate) fn release(&mut self, mut state: SequenceState) {
+        self.reject(&mut state);
         self.advance(&mut state);
         self.free.push(state.own);
     }

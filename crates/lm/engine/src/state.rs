@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use roci_lm::grammar::Vocabulary;
 use roci_tokenizer::Tokenizer;
 
-use crate::{ForwardError, Limits};
+use crate::{ForwardError, Images, Limits};
 
 /// Counters and gauges of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,6 +35,12 @@ pub struct Statistics {
     pub prefill_seconds: f64,
     /// Total duration in seconds of device calls with decode steps only.
     pub decode_seconds: f64,
+    /// Tokens that speculation drafted.
+    pub drafted_tokens: u64,
+    /// Drafted tokens that were accepted.
+    pub accepted_tokens: u64,
+    /// Whether speculation is paused because it made generation slower.
+    pub speculation_paused: bool,
     /// KV pages in use by requests.
     pub pages_used: usize,
     /// Unused KV pages that are kept in the prefix cache.
@@ -48,6 +54,7 @@ pub struct Statistics {
 pub(crate) struct EngineState {
     pub(crate) limits: Limits,
     pub(crate) tokenizer: Arc<Tokenizer>,
+    pub(crate) images: Arc<Images>,
     /// Maximum number of requests that run concurrently.
     pub(crate) max_batch: usize,
     /// The error that lost the device.

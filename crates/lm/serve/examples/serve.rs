@@ -55,6 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         engine,
         tokenizer,
         template: Arc::new(ChatTemplate::of_model(None, "<s>", "</s>")),
+        images: None,
+        pair_template: None,
         model: name.to_owned(),
         created: SystemTime::now(),
         details: Vec::new(),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use roci_engine::{Engine, EngineError};
+use roci_engine::{Engine, EngineError, ImageRows, encode_pair};
 use roci_lm::json::Json;
 use roci_lm::template::ChatTemplate;
 use roci_tokenizer::{Encode, Tokenizer};
@@ -12,6 +12,15 @@ use crate::chat::ToolStyle;
 use crate::error::ApiError;
 use crate::metrics::Counters;
 use crate::settings::ServeSettings;
+
+/// The vision tower of a model.
+pub trait ImageEncoder: Send + Sync {
+    /// Computes the rows of an image file. The error is one line.
+    fn encode(&self, bytes: &[u8]) -> Result<ImageRows, String>;
+
+    /// The text before and after an image in a prompt.
+    fn around(&self) -> [&str; 2];
+}
 
 /// A model to serve.
 #[derive(Clone)]
@@ -22,6 +31,10 @@ pub struct ServedModel {
     pub tokenizer: Arc<Tokenizer>,
     /// The template that renders conversations into prompts.
     pub template: Arc<ChatTemplate>,
+    /// The vision tower, if the model has one: images in messages are refused without it.
+    pub images: Option<Arc<dyn ImageEncoder>>,
+    /// The template of a query and a document, of some rerankers.
+    pub pair_template: Option<Arc<str>>,
     /// The model name in responses and at `/v1/models`.
     pub model: String,
     /// When the model was created or loaded, reported as `created`.
@@ -79,6 +92,11 @@ impl App {
             tokens.insert(0, bos);
         }
         tokens
+    }
+
+    /// Tokens of a query and a document.
+    pub(crate) fn pair(&self, query: &str, document: &str) -> Vec<u32> {
+        encode_pair(&self.served.tokenizer, self.served.pair_template.as_deref(), query, document)
     }
 
     /// Creation time of the model, in Unix seconds.

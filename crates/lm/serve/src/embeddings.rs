@@ -6,6 +6,8 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use roci_engine::{Engine, EngineError};
 use roci_lm::json::Json;
 use roci_tokenizer::Encode;
 use serde_json::{Value, json};
@@ -21,25 +23,41 @@ use crate::schema;
 /// Maximum number of inputs per request, as in OpenAI's API.
 const MAX_INPUTS: usize = 2048;
 
+/// Texts of one request that the engine has at a time, so that they share batches and one request
+/// does not fill the queue.
+const IN_FLIGHT: usize = 8;
+
 pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
     let body = body::json(request, &app.settings).await?;
     let (texts, packed) = {
         let app = Arc::clone(&app);
         generate::prepare(move || prepare(&app, &body)).await?
     };
-    let mut data = Vec::new();
-    let mut tokens = 0;
-    for (index, text) in texts.into_iter().enumerate() {
-        tokens += text.len();
-        let embedding = app.served.engine.embed_async(&text).await.map_err(|error| app.failure(error))?;
-        data.push(json!({"object": "embedding", "index": index, "embedding": write(&embedding, packed)}));
-    }
+    let tokens: usize = texts.iter().map(Vec::len).sum();
+    let embed = |engine: Engine, text: Vec<u32>| async move { engine.embed_async(&text).await };
+    let embeddings = in_order(&app, texts, embed).await?;
+    let entry = |(index, embedding): (usize, Vec<f32>)| json!({"object": "embedding", "index": index, "embedding": write(&embedding, packed)});
+    let data: Vec<Value> = embeddings.into_iter().enumerate().map(entry).collect();
     Ok(reply(&json!({
         "object": "list",
         "data": data,
         "model": app.served.model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     })))
+}
+
+/// Computes something of each text, several at once; the results have the order of the texts.
+pub(crate) async fn in_order<T, F>(
+    app: &App,
+    texts: Vec<Vec<u32>>,
+    compute: impl Fn(Engine, Vec<u32>) -> F,
+) -> Result<Vec<T>, ApiError>
+where
+    F: Future<Output = Result<T, EngineError>>,
+{
+    let started = texts.into_iter().map(|text| compute(app.served.engine.clone(), text));
+    let results = stream::iter(started).buffered(IN_FLIGHT);
+    results.map_err(|error| app.failure(error)).try_collect().await
 }
 
 fn prepare(app: &App, body: &Json) -> Result<(Vec<Vec<u32>>, bool), ApiError> {
@@ -51,7 +69,7 @@ fn prepare(app: &App, body: &Json) -> Result<(Vec<Vec<u32>>, bool), ApiError> {
             return Err(ApiError::field("encoding_format", format!("is `{other}`; it must be `float` or `base64`")));
         }
     };
-    let length = app.served.engine.limits().embedding;
+    let length = app.served.engine.embedding_length();
     if let Some(asked) = fields.count("dimensions", 1, i64::MAX as usize)?.filter(|asked| *asked != length) {
         return Err(ApiError::field(
             "dimensions",

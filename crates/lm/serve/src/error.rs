@@ -88,7 +88,9 @@ impl From<EngineError> for ApiError {
         match &error {
             EngineError::TooLong { .. } => bad("").with_code("context_length_exceeded"),
             EngineError::Empty | EngineError::UnknownToken { .. } => bad(""),
-            EngineError::Pooling(_) => bad("").with_code("unsupported_pooling"),
+            EngineError::Pooling(_) | EngineError::NoScores(_) => bad("").with_code("unsupported_pooling"),
+            EngineError::NotGenerative => bad("").with_code("not_generative"),
+            EngineError::TextTooLong { .. } => bad("").with_code("context_length_exceeded"),
             EngineError::Sampling(error) => bad(error.name()),
             // A bias or grammar that leaves no token to sample is the client's error.
             EngineError::Sample(_) => bad("").with_code("no_token"),

@@ -53,6 +53,8 @@ pub(crate) struct Usage {
     prompt: usize,
     shared: usize,
     written: usize,
+    drafted: usize,
+    accepted: usize,
     queued: Duration,
     reading: Duration,
     writing: Duration,
@@ -66,6 +68,8 @@ impl Usage {
             self.shared += end.cached_tokens;
         }
         self.written += end.generated_tokens;
+        self.drafted += end.drafted_tokens;
+        self.accepted += end.accepted_tokens;
         self.queued = self.queued.max(end.timings.queued);
         self.reading = self.reading.max(end.timings.prefill);
         self.writing = self.writing.max(end.timings.decode);
@@ -80,14 +84,20 @@ impl Usage {
         })
     }
 
-    /// Durations; with several answers, the longest of each.
+    /// Durations; with several answers, the longest of each. With speculation, also the drafted and
+    /// accepted tokens, named as in llama.cpp's server.
     pub(crate) fn timings(&self) -> Value {
         let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
-        json!({
+        let mut timings = json!({
             "queued_ms": milliseconds(self.queued),
             "prompt_ms": milliseconds(self.reading),
             "generation_ms": milliseconds(self.writing),
-        })
+        });
+        if self.drafted > 0 {
+            timings["draft_n"] = self.drafted.into();
+            timings["draft_n_accepted"] = self.accepted.into();
+        }
+        timings
     }
 }
 

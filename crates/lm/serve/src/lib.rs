@@ -16,7 +16,7 @@
 //! | `routes`, `body`, `fields`, `error` | parsing of requests, and errors in OpenAI's format |
 //! | `schema` | the known fields, and how each is handled |
 //! | `params`, `format`, `generate` | common to all generation endpoints |
-//! | `chat`, `completions`, `embeddings` | the endpoints |
+//! | `chat`, `completions`, `embeddings`, `rerank` | the endpoints |
 //! | `models`, `metrics`, `page` | read-only endpoints |
 #![deny(unsafe_code)]
 
@@ -37,12 +37,13 @@ mod metrics;
 mod models;
 mod page;
 mod params;
+mod rerank;
 mod routes;
 mod schema;
 mod server;
 mod settings;
 
-pub use app::ServedModel;
+pub use app::{ImageEncoder, ServedModel};
 pub use listener::Listener;
 pub use server::{Handle, Server, ShutdownSummary};
 pub use settings::{ServeError, ServeSettings};

@@ -104,6 +104,11 @@ fn write(app: &App) -> String {
     value(out, "roci_prefill_seconds_total", "counter", seconds, statistics.prefill_seconds);
     let seconds = "Seconds of device calls with decode steps only.";
     value(out, "roci_decode_seconds_total", "counter", seconds, statistics.decode_seconds);
+    let (drafted, accepted) = (statistics.drafted_tokens, statistics.accepted_tokens);
+    value(out, "roci_drafted_tokens_total", "counter", "Tokens drafted by speculation.", drafted);
+    value(out, "roci_accepted_tokens_total", "counter", "Drafted tokens that were accepted.", accepted);
+    let paused = u8::from(statistics.speculation_paused);
+    value(out, "roci_speculation_paused", "gauge", "1 while speculation is paused because it is slower.", paused);
     value(out, "roci_kv_pages", "gauge", "Total KV pages.", statistics.pages);
     value(out, "roci_kv_pages_used", "gauge", "KV pages in use by requests.", statistics.pages_used);
     value(out, "roci_kv_pages_cached", "gauge", "Unused KV pages in the prefix cache.", statistics.pages_cached);

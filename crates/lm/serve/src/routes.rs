@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::settings::ServeError;
-use crate::{access_control, chat, completions, embeddings, metrics, models, page};
+use crate::{access_control, chat, completions, embeddings, metrics, models, page, rerank};
 
 pub(crate) fn router(app: Arc<App>) -> Result<Router, ServeError> {
     let cors = access_control::cors(&app.settings)?;
@@ -22,6 +22,11 @@ pub(crate) fn router(app: Arc<App>) -> Result<Router, ServeError> {
         .route("/v1/chat/completions", post(chat::answer))
         .route("/v1/completions", post(completions::answer))
         .route("/v1/embeddings", post(embeddings::answer))
+        .route("/v1/rerank", post(rerank::answer))
+        // Other names of it in llama.cpp's server.
+        .route("/v1/reranking", post(rerank::answer))
+        .route("/rerank", post(rerank::answer))
+        .route("/reranking", post(rerank::answer))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::one))
         .route("/metrics", get(metrics::show))

@@ -1,6 +1,7 @@
 //! Settings and limits of a server.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -17,6 +18,8 @@ pub struct ServeSettings {
     pub api_key: Option<String>,
     /// Allowed CORS origins, such as `https://example.org`; `*` allows all.
     pub cors: Vec<String>,
+    /// Folder whose files messages may name as `file://` URLs of images. Default: none.
+    pub media_path: Option<PathBuf>,
     /// Maximum size of a request body in bytes. Default: 16 MiB.
     pub body_limit: usize,
     /// Maximum number of open connections; further ones wait. Default: 256.
@@ -37,6 +40,7 @@ impl Default for ServeSettings {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             api_key: None,
             cors: Vec::new(),
+            media_path: None,
             body_limit: 16 << 20,
             connections: 256,
             head_timeout: Duration::from_secs(15),

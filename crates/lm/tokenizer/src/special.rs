@@ -42,6 +42,8 @@ pub struct SpecialTokens {
     pub add_bos: bool,
     /// Whether to add [`eos`](Self::eos) at the end of a text.
     pub add_eos: bool,
+    /// Whether to add [`separator`](Self::separator) between two texts.
+    pub add_separator: bool,
 }
 
 const END_OF_TURN: &[&str] = &[
@@ -139,6 +141,7 @@ pub(crate) fn find(
         end_of_generation: Vec::new(),
         add_bos: metadata.get("tokenizer.ggml.add_bos_token")?.unwrap_or(defaults.add_bos),
         add_eos: metadata.get("tokenizer.ggml.add_eos_token")?.unwrap_or(defaults.add_eos),
+        add_separator: metadata.get("tokenizer.ggml.add_sep_token")?.unwrap_or(defaults.add_separator),
     };
     let mut by_text = |id: Option<u32>, texts: &[&str]| {
         let found = id.or_else(|| texts.iter().find_map(|text| vocabulary.id(text)));

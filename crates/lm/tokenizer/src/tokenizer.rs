@@ -7,6 +7,7 @@ use roci_gguf::Metadata;
 use crate::bpe::Bpe;
 use crate::partition::{Fragment, Partition, Strip};
 use crate::spm::{self, SPACE};
+use crate::ugm::Unigram;
 use crate::vocabulary::Vocabulary;
 use crate::wpm::{self, Normalizer};
 use crate::{Decoder, Error, Kind, SpecialTokens, bytes, pre, special};
@@ -25,6 +26,7 @@ enum Model {
     Spm { space_before: bool },
     Bpe(Box<Bpe>),
     Wpm(Normalizer),
+    Ugm(Box<Unigram>),
 }
 
 /// Converts text to the tokens of a model, and back.
@@ -69,6 +71,7 @@ impl Tokenizer {
                     separator: Some(102),
                     padding: Some(0),
                     mask: Some(103),
+                    add_separator: true,
                     ..ids(Some(101), None, Some(100), true)
                 };
                 (Model::Wpm(Normalizer { lowercase, strip_accents }), defaults)
@@ -77,11 +80,16 @@ impl Tokenizer {
                 let named = metadata.get::<&str>("tokenizer.ggml.pre")?.filter(|name| !name.is_empty());
                 let pre = pre::find(if name == "gemma4" { name } else { named.unwrap_or("default") })?;
                 let nothing = name == "gemma4" || named.is_some_and(|name| name.contains("glm"));
-                let defaults = match nothing {
+                let mut defaults = match nothing {
                     true => ids(None, None, None, pre.add_bos),
                     false => ids(Some(11), Some(11), None, pre.add_bos),
                 };
+                defaults.add_separator = named.is_some_and(|name| SEPARATED.contains(&name));
                 (Model::Bpe(Box::new(Bpe::new(metadata, &vocabulary, pre)?)), defaults)
+            }
+            "t5" => {
+                let defaults = SpecialTokens { padding: Some(0), add_eos: true, ..ids(None, Some(1), Some(2), false) };
+                (Model::Ugm(Box::new(Unigram::new(metadata, &vocabulary)?)), defaults)
             }
             other => return Err(Error::Model(other.to_owned())),
         };
@@ -140,12 +148,30 @@ impl Tokenizer {
                 (Fragment::Text(text), Model::Wpm(normalizer)) => {
                     wpm::encode(&self.vocabulary, unknown, *normalizer, text, &mut out);
                 }
+                (Fragment::Text(text), Model::Ugm(unigram)) => {
+                    unigram.encode(&self.vocabulary, unknown, text, &mut out);
+                }
             }
             at_start = matches!(fragment, Fragment::Token(_));
         }
         if how.add_special {
             out.extend(if words { self.special.separator } else { self.special.eos.filter(|_| self.special.add_eos) });
         }
+        out
+    }
+
+    /// Encodes two texts as one sequence, with the special tokens before, between and after them
+    /// that the model expects, as rerankers do with a query and a document.
+    pub fn encode_pair(&self, first: &str, second: &str) -> Vec<u32> {
+        let SpecialTokens { bos, eos, separator, add_bos, add_eos, add_separator, .. } = self.special;
+        let plain = |text: &str| self.encode(text, Encode::default());
+        let end = eos.or(separator).filter(|_| add_eos);
+        let mut out: Vec<u32> = bos.filter(|_| add_bos).into_iter().collect();
+        out.extend(plain(first));
+        out.extend(end);
+        out.extend(separator.filter(|_| add_separator));
+        out.extend(plain(second));
+        out.extend(end);
         out
     }
 
@@ -160,7 +186,12 @@ impl Tokenizer {
     /// A decoder for tokens from the start of a text. `show_special` includes control tokens in the
     /// output.
     pub fn decoder(&self, show_special: bool) -> Decoder<'_> {
-        let strip = matches!(self.model, Model::Spm { space_before: true } | Model::Wpm(_));
+        let strip = match &self.model {
+            Model::Spm { space_before } => *space_before,
+            Model::Wpm(_) => true,
+            Model::Ugm(unigram) => unigram.space_before,
+            Model::Bpe(_) => false,
+        };
         Decoder::new(self, show_special, strip)
     }
 
@@ -217,6 +248,9 @@ impl Tokenizer {
         self.special.end_of_generation.binary_search(&id).is_ok()
     }
 }
+
+/// Pre-tokenizers of models with a separator between two texts.
+const SEPARATED: &[&str] = &["jina-v1-en", "jina-v2-code", "roberta-bpe"];
 
 fn ids(bos: Option<u32>, eos: Option<u32>, unknown: Option<u32>, add_bos: bool) -> SpecialTokens {
     SpecialTokens { bos, eos, unknown, add_bos, ..SpecialTokens::default() }

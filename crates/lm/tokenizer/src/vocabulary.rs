@@ -100,6 +100,11 @@ impl Vocabulary {
         self.texts.iter().zip(&self.kinds).enumerate().map(|(id, (text, kind))| (id as u32, text.as_str(), *kind))
     }
 
+    /// The score of a token; 0 for a missing or NaN score.
+    pub(crate) fn score(&self, id: u32) -> f32 {
+        self.scores.get(id as usize).copied().filter(|score| !score.is_nan()).unwrap_or_default()
+    }
+
     /// The score of a token as a rank: a higher score is a lower rank. A missing or NaN score is
     /// the highest rank.
     pub(crate) fn rank(&self, id: u32) -> u32 {

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{FormatArgs, seconds};
+use super::{ExpertArgs, FormatArgs, seconds};
 
 /// A longer prompt or generation is a typo, not a test.
 const MAX_TOKENS: u32 = 1 << 24;
+
+/// More sequences exceed the batch size of any device.
+const MAX_PARALLEL: u32 = 1 << 16;
 
 /// Arguments of `roci bench`.
 #[derive(Debug, Args)]
@@ -49,6 +52,11 @@ pub(crate) struct BenchTextArgs {
     #[arg(long, alias = "depth", value_name = "TOKENS", value_delimiter = ',', default_value = "0")]
     #[arg(requires = "model", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_TOKENS)))]
     pub(crate) n_depth: Vec<u32>,
+    /// Sequences that generate together, one decode test for each number; tokens per second are
+    /// their sum
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1")]
+    #[arg(requires = "model", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_PARALLEL)))]
+    pub(crate) parallel: Vec<u32>,
     /// Measured runs of each test, after one warm-up run
     #[arg(short, long, alias = "repeats", value_name = "COUNT", default_value_t = 5)]
     #[arg(requires = "model", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -60,6 +68,8 @@ pub(crate) struct BenchTextArgs {
     /// quantize them to 8 bits for speed
     #[arg(long, requires = "model")]
     pub(crate) exact: bool,
+    #[command(flatten)]
+    pub(crate) experts: ExpertArgs,
     /// Maximum number of tokens in one forward pass (default: 512 or 64, by the kind of device)
     #[arg(long, alias = "batch", value_name = "TOKENS", requires = "model")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
@@ -67,6 +77,13 @@ pub(crate) struct BenchTextArgs {
     /// Print in a format of llama-bench instead of a table; `--json` is short for `-o json`
     #[arg(short, long, value_name = "FORMAT", value_enum, requires = "model", conflicts_with = "json")]
     pub(crate) output: Option<BenchOutput>,
+}
+
+impl BenchTextArgs {
+    /// The tests of a language model.
+    pub(crate) fn plan(&self) -> Vec<roci_lm_bench::Test> {
+        roci_lm_bench::plan(&self.n_prompt, &self.n_gen, &self.n_depth, &self.parallel)
+    }
 }
 
 /// The output formats of llama-bench.
@@ -96,4 +113,5 @@ pub(super) const BENCH_EXAMPLES: &str = "Examples:
   roci bench --device vulkan:0 --device opencl:0
   roci bench --quick --json --device emu://gfx1010
   roci bench model.gguf --device vulkan:0 --device cpu
-  roci bench model.gguf -p 128,512 -n 64 --n-depth 0,4096 -r 3 -o md";
+  roci bench model.gguf -p 128,512 -n 64 --n-depth 0,4096 -r 3 -o md
+  roci bench model.gguf -p 0 --parallel 1,8,32";

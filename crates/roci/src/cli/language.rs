@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::experts::ExpertArgs;
+use super::speculation::SpeculationArgs;
+
 /// Options of generation, for `run` and `chat`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Language models")]
@@ -22,6 +25,11 @@ pub(crate) struct LanguageArgs {
     /// quantize them to 8 bits for speed
     #[arg(long)]
     pub(crate) exact: bool,
+    /// Vision tower of the model, its mmproj file, to understand images
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mmproj: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) experts: ExpertArgs,
     /// Maximum number of tokens to generate (default: until the model ends its answer or the
     /// context is full)
     #[arg(short = 'n', long, aliases = ["most", "n-predict", "predict"], value_name = "TOKENS")]
@@ -37,6 +45,8 @@ pub(crate) struct LanguageArgs {
     pub(crate) json_schema: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,
+    #[command(flatten)]
+    pub(crate) speculation: SpeculationArgs,
 }
 
 /// Options of sampling.
@@ -82,6 +92,9 @@ pub(crate) struct PromptArgs {
     /// Prompt to answer or to continue; `-` reads standard input
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
+    /// Image before the prompt, a PNG or JPEG file; can be given several times
+    #[arg(long = "image", value_name = "FILE", requires = "mmproj")]
+    pub(crate) images: Vec<PathBuf>,
     /// Continue the prompt as it is, without the chat template
     #[arg(long, conflicts_with = "system")]
     pub(crate) raw: bool,
@@ -110,6 +123,7 @@ pub(crate) struct ChatArgs {
 pub(super) const CHAT_EXAMPLES: &str = "Examples:
   roci chat model.gguf
   roci chat model.gguf --system 'You are a pirate.' --temperature 0.5 --stats
+  roci chat model.gguf --mmproj mmproj.gguf          /image FILE adds an image to the next message
   roci chat model.gguf --json-schema answer.json     answers are JSON that matches the schema
   printf 'What is two and two?\\n' | roci chat model.gguf --seed 1";
 

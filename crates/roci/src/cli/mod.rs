@@ -7,7 +7,9 @@
 mod bench;
 mod compute;
 mod doctor;
+mod embed;
 mod emu;
+mod experts;
 mod lab;
 mod language;
 mod matrix;
@@ -15,6 +17,7 @@ mod model;
 mod objects;
 mod quantize;
 mod serve;
+mod speculation;
 mod train;
 
 use std::path::PathBuf;
@@ -28,8 +31,11 @@ use compute::{DEMO_EXAMPLES, DEVICES_EXAMPLES, VERIFY_ROUTE_EXAMPLES};
 pub(crate) use compute::{DemoArgs, DevicesArgs, VerifyRouteArgs};
 use doctor::DOCTOR_EXAMPLES;
 pub(crate) use doctor::{DoctorArgs, DoctorCommand, DoctorExplainArgs, DoctorRulesArgs};
+use embed::{EMBED_EXAMPLES, RERANK_EXAMPLES};
+pub(crate) use embed::{EmbedArgs, RerankArgs, TextModelArgs};
 use emu::EMU_EXAMPLES;
 pub(crate) use emu::{EmuCommand, EmuExecArgs, EmuKernelArgs, EmuRunArgs, EmuTraceArgs};
+pub(crate) use experts::ExpertArgs;
 use lab::LAB_EXAMPLES;
 use language::{CHAT_EXAMPLES, CONVERT_EXAMPLES};
 pub(crate) use language::{ChatArgs, ConvertArgs, LanguageArgs, SamplingArgs};
@@ -43,6 +49,7 @@ use quantize::QUANTIZE_EXAMPLES;
 pub(crate) use quantize::QuantizeArgs;
 use serve::SERVE_EXAMPLES;
 pub(crate) use serve::ServeArgs;
+pub(crate) use speculation::{Speculate, SpeculationArgs};
 use train::TRAIN_DEMO_EXAMPLES;
 pub(crate) use train::{OptimizerName, TrainDemoArgs};
 
@@ -161,6 +168,13 @@ pub(crate) enum Command {
     /// `--verify`. Exit code 0: no problem found; 1: problems.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
+    /// Compute the embeddings of texts with an embedding model
+    ///
+    /// Prints a line of numbers per text, a vector of length 1. The model's file says how hidden
+    /// states are pooled. Some models expect a prefix in each text, such as `search_query: `; their
+    /// publisher says which.
+    #[command(after_help = EMBED_EXAMPLES)]
+    Embed(EmbedArgs),
     /// Run AMD code on an emulated GPU
     ///
     /// Kernels of code objects run on the CPU, instruction by instruction as on the chip, with
@@ -212,6 +226,12 @@ pub(crate) enum Command {
     /// other small tensors keep their type. A file appears only when it is complete.
     #[command(after_help = QUANTIZE_EXAMPLES)]
     Quantize(Box<QuantizeArgs>),
+    /// Sort documents by their relevance to a query with a reranker
+    ///
+    /// Prints the score and the text of each document, the best first. A reranker is a model with
+    /// pooling type `rank`.
+    #[command(after_help = RERANK_EXAMPLES)]
+    Rerank(RerankArgs),
     /// Run a model on a device: ONNX, or a language model in GGUF
     ///
     /// A language model answers one prompt (`-p`) with the chat template of its file, or continues
@@ -223,8 +243,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Serve a language model over an OpenAI-compatible HTTP API
     ///
-    /// Endpoints are `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings` and `/v1/models`,
-    /// with streaming, tools and JSON schemas; `/health`, `/metrics` for Prometheus, and a chat
+    /// Endpoints are `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings`, `/v1/rerank` and
+    /// `/v1/models`, with streaming, tools and JSON schemas; `/health`, `/metrics` for Prometheus, and a chat
     /// page at `/`. The server listens on 127.0.0.1 unless `--host` is given. The first Ctrl-C or
     /// SIGTERM lets requests in flight finish, the second ends the process. Exit code 0 after a
     /// shutdown.
@@ -269,6 +289,7 @@ impl Command {
             Self::Demo(arguments) => arguments.format.json,
             Self::Devices(arguments) => arguments.format.json,
             Self::Doctor(arguments) => arguments.json(),
+            Self::Embed(arguments) => arguments.model.format.json,
             Self::Emu { command } => command.json(),
             Self::Env(arguments) => arguments.format.json,
             Self::Lab(arguments) => arguments.json,
@@ -276,6 +297,7 @@ impl Command {
             Self::Inspect(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,
             Self::Quantize(arguments) => arguments.format.json,
+            Self::Rerank(arguments) => arguments.model.format.json,
             Self::Run(arguments) => arguments.format.json,
             Self::TrainDemo(arguments) => arguments.format.json,
             Self::VerifyRoute(arguments) => arguments.format.json,

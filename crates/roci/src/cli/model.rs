@@ -141,6 +141,7 @@ pub(super) const RUN_EXAMPLES: &str = "Examples:
   roci run model.onnx --device cpu --profile=trace.json
   roci run model.onnx --device emu://gfx1010 --dim batch=4 --repeat 10
   roci run model.gguf -p 'Once upon a time' -n 100 --seed 1
+  roci run model.gguf --mmproj mmproj.gguf --image cat.jpg -p 'What is this?'
   roci run model.gguf -p - --system 'Answer in one word.' --json < question.txt";
 
 /// Arguments of `roci inspect`.

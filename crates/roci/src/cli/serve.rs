@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::experts::ExpertArgs;
+use super::speculation::SpeculationArgs;
+
 /// Arguments of `roci serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -26,6 +29,14 @@ pub(crate) struct ServeArgs {
     /// quantize them to 8 bits for speed
     #[arg(long)]
     pub(crate) exact: bool,
+    /// Vision tower of the model, its mmproj file, to accept images
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mmproj: Option<PathBuf>,
+    /// Folder whose files clients may name as `file://` URLs of images
+    #[arg(long, value_name = "DIR")]
+    pub(crate) media_path: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) experts: ExpertArgs,
     /// Maximum number of sequences that are generated concurrently
     #[arg(long, alias = "max-batch", value_name = "COUNT", default_value_t = 4, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) parallel: usize,
@@ -58,6 +69,8 @@ pub(crate) struct ServeArgs {
     /// Seconds that requests in flight may take to finish after the server is asked to stop
     #[arg(long, alias = "patience", value_name = "SECONDS", default_value = "10", value_parser = super::seconds, help_heading = "Network")]
     pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) speculation: SpeculationArgs,
 }
 
 pub(super) const SERVE_EXAMPLES: &str = "Examples:

@@ -15,10 +15,13 @@ const JPEG: &[u8] = b"\xff\xd8\xff";
 
 /// An image of three bytes per pixel: red, green, blue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Image {
-    pub(super) width: usize,
-    pub(super) height: usize,
-    pub(super) pixels: Vec<[u8; 3]>,
+pub struct Image {
+    /// Pixels per line.
+    pub width: usize,
+    /// Lines.
+    pub height: usize,
+    /// The pixels, line by line.
+    pub pixels: Vec<[u8; 3]>,
 }
 
 /// Whether these bytes are a PNG or JPEG file.
@@ -36,7 +39,7 @@ pub fn other_kind(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Decodes a PNG or JPEG file. The error says why that fails.
-pub(super) fn decode(bytes: &[u8]) -> Result<Image, String> {
+pub fn decode(bytes: &[u8]) -> Result<Image, String> {
     if bytes.starts_with(PNG) {
         png(bytes).map_err(|error| format!("this PNG cannot be read: {error}"))
     } else {

@@ -8,8 +8,7 @@ mod resize;
 use roci_graph::graph::Dim;
 use roci_graph::{DType, Tensor};
 
-use decode::Image;
-pub use decode::{is_image, other_kind};
+pub use decode::{Image, decode, is_image, other_kind};
 
 /// How pixel values become tensor elements.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +64,7 @@ pub fn tensor(bytes: &[u8], dtype: DType, dims: &[Dim], options: &Options) -> Re
     let layout = layout(dims)?;
     check_count("--image-mean", &options.mean, layout.channels)?;
     check_count("--image-std", &options.std, layout.channels)?;
-    let image = decode::decode(bytes)?;
+    let image = decode(bytes)?;
     let (width, height) = (layout.width.unwrap_or(image.width), layout.height.unwrap_or(image.height));
     if width.checked_mul(height).is_none_or(|count| count > MAX_PIXELS) {
         return Err(format!("the model takes an image of {width} x {height} pixels, which is too large"));

@@ -22,20 +22,31 @@ pub(crate) fn weights(random: &mut Random, format: WeightFormat, groups: usize) 
         }
         _ => (0..count).map(|_| random.word()).collect(),
     };
-    let scales = format.scale_bytes(groups).div_ceil(4);
-    let scales = match format {
-        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => vec![0; 4],
-        WeightFormat::Q4Nl | WeightFormat::Q4E2m1 | WeightFormat::Q8Affine => {
-            words(&random.floats(scales, -0.01, 0.01))
-        }
-        WeightFormat::Q4Superblock => (0..scales)
-            .map(|at| match at % 5 {
-                0 => halves(&random.floats(2, 0.0, 0.001))[0],
-                _ => random.word() & 0x3f3f_3f3f,
-            })
-            .collect(),
-        _ => halves(&random.floats(2 * scales, -0.01, 0.01)),
+    let grid: Vec<u32> = (0..format.grid_words()).map(|_| random.word() & 0x3f3f_3f3f | 0x0101_0101).collect();
+    // Halfwords that are an f16 rather than bits, in blocks of this many.
+    let (block, floats) = match format {
+        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => return (codes, vec![0; 4]),
+        WeightFormat::Q4E2m1 => (1, 0),
+        WeightFormat::Q4Superblock | WeightFormat::Q5K | WeightFormat::Q2K => (10, 2),
+        WeightFormat::Iq4Xs => (4, 1),
+        WeightFormat::Q6K | WeightFormat::Iq1S | WeightFormat::Iq2S => (9, 1),
+        WeightFormat::Q3K | WeightFormat::Iq3S => (7, 1),
+        WeightFormat::Iq1M => (12, 1),
+        WeightFormat::Iq2Xs => (5, 1),
+        _ => (1, 1),
     };
+    let halfwords = 2 * format.scale_bytes(groups).div_ceil(4);
+    let scale = halves(&random.floats(2 * halfwords, 0.0001, 0.001));
+    let scales = (0..halfwords).map(|at| match (at % block < floats, format) {
+        (true, _) => scale[at] & 0xffff,
+        // Exponents of about 2^-7.
+        (false, WeightFormat::Q4E2m1) => random.word() & 0x0101 | 0x7878,
+        // Offsets and scales of six bits.
+        (false, WeightFormat::Q4Superblock | WeightFormat::Q5K) => random.word() & 0x3f3f,
+        (false, _) => random.word() & 0xffff,
+    });
+    let scales: Vec<u32> = scales.collect();
+    let scales = grid.into_iter().chain(scales.chunks(2).map(|two| two[0] | two[1] << 16)).collect();
     (codes, scales)
 }
 

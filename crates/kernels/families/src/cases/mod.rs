@@ -6,6 +6,7 @@
 pub(crate) mod axis;
 pub(crate) mod indexing;
 pub(crate) mod lm;
+pub(crate) mod lm_images;
 pub(crate) mod window;
 
 use half::f16;

@@ -18,6 +18,7 @@ var<immediate> params: Params;
 @group(0) @binding(3) var<storage, read_write> y: array<vec2<u32>>;
 
 var<workgroup> sums: array<f32, 256>;
+var<workgroup> totals: array<vec4<f32>, 4>;
 
 // Four vec4s, 256 apart.
 struct RowElements {
@@ -51,6 +52,10 @@ fn lm_add_rms_norm(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
     let row = min(group.x, params.rows - 1u);
     let vec4s = params.columns / 4u;
     let base = row * (params.x_stride / 4u);
+    // What the second pass reads first: loaded early, or still in registers.
+    let first = clamped_indices(lane, vec4s - 1u);
+    let weights = RowElements(weight[first.x], weight[first.y], weight[first.z], weight[first.w]);
+    var kept: RowElements;
     var squares = 0.0;
     for (var at = lane; at < vec4s; at += 1024u) {
         let indices = clamped_indices(at, vec4s - 1u);
@@ -76,26 +81,37 @@ fn lm_add_rms_norm(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
                 x[base + at + 768u] = v.d;
             }
         }
+        if at == lane {
+            kept = v;
+        }
         squares += (masked_square(v.a, true) + masked_square(v.b, in_row.y))
             + (masked_square(v.c, in_row.z) + masked_square(v.d, in_row.w));
     }
     sums[lane] = squares;
     workgroupBarrier();
-    for (var step = 128u; step > 0u; step = step / 2u) {
-        if lane < step {
-            sums[lane] += sums[lane + step];
+    if lane < 16u {
+        var sum = 0.0;
+        for (var i = 0u; i < 16u; i += 1u) {
+            sum += sums[lane + 16u * i];
         }
-        workgroupBarrier();
+        totals[lane / 4u][lane % 4u] = sum;
     }
-    let scale = 1.0 / sqrt(sums[0] / f32(params.columns) + params.epsilon);
+    workgroupBarrier();
+    let total = (totals[0] + totals[1]) + (totals[2] + totals[3]);
+    let scale = 1.0 / sqrt(((total.x + total.y) + (total.z + total.w)) / f32(params.columns) + params.epsilon);
     // No barrier: each invocation reads only what it has written.
     for (var at = lane; at < vec4s; at += 1024u) {
-        let indices = clamped_indices(at, vec4s - 1u);
-        let v = load_row(indices + vec4<u32>(base));
-        let a = normalized_f16(v.a, weight[indices.x], scale);
-        let b = normalized_f16(v.b, weight[indices.y], scale);
-        let c = normalized_f16(v.c, weight[indices.z], scale);
-        let d = normalized_f16(v.d, weight[indices.w], scale);
+        var v = kept;
+        var w = weights;
+        if at != lane {
+            let indices = clamped_indices(at, vec4s - 1u);
+            v = load_row(indices + vec4<u32>(base));
+            w = RowElements(weight[indices.x], weight[indices.y], weight[indices.z], weight[indices.w]);
+        }
+        let a = normalized_f16(v.a, w.a, scale);
+        let b = normalized_f16(v.b, w.b, scale);
+        let c = normalized_f16(v.c, w.c, scale);
+        let d = normalized_f16(v.d, w.d, scale);
         y[base + at] = a;
         if at + 256u < vec4s {
             y[base + at + 256u] = b;

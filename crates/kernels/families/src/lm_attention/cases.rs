@@ -10,13 +10,54 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     match kernel {
         "lm_flash_attention_64" => flash(random, 64),
         "lm_flash_attention_128" => flash(random, 128),
-        _ => paged(random, kernel == "lm_attention_q8"),
+        _ => [paged(random, kernel == "lm_attention_q8"), both_ways(random, kernel == "lm_attention_q8")].concat(),
     }
+}
+
+/// Whole texts, whose tokens see each other.
+fn both_ways(random: &mut Random, bytes: bool) -> Vec<Case> {
+    let mut make = |heads: u32, length: u32, block: u32, window: u32, max_bias: f32| {
+        let tokens = 90;
+        let mut params = LmAttention {
+            tokens,
+            blocks: tokens.div_ceil(block),
+            block,
+            heads,
+            kv_heads: heads,
+            key_length: length,
+            value_length: length,
+            q_stride: 3 * heads * length,
+            y_stride: heads * length,
+            page: 64,
+            splits: 1,
+            scale: 0.125,
+            window,
+            after: window.saturating_sub(1),
+            ..LmAttention::default()
+        };
+        if max_bias > 0.0 {
+            params.alibi_heads = 1 << heads.ilog2();
+            params.alibi = max_bias / params.alibi_heads as f32;
+        }
+        let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
+        let lines = (8 * params.page * heads) as usize;
+        let (keys, values) = (cache(random, bytes, lines, length), cache(random, bytes, lines, length));
+        // All tokens see the last one; their own positions are behind the rest.
+        let mut inputs = inputs(&vec![tokens - 1; tokens as usize], block, |_| 1);
+        params.own = inputs.len() as u32;
+        inputs.extend(0..tokens);
+        let buffers = vec![inputs, q, keys, values, vec![0; 4], untouched((tokens * params.y_stride) as usize)];
+        let label = format!("both ways, {heads} heads, {length} long, window {window}, ALiBi {max_bias}");
+        case(params, buffers, Element::F32, APPROXIMATE, label)
+    };
+    vec![make(4, 32, 16, 0, 0.0), make(2, 64, 16, 9, 0.0), make(6, 32, 16, 0, 8.0), make(2, 256, 8, 40, 4.0)]
 }
 
 /// Attention on matrix units, which rounds queries and attention weights to f16.
 fn flash(random: &mut Random, length: u32) -> Vec<Case> {
     let mut make = |heads: u32, kv_heads: u32, block: u32, window: u32, soft_cap: f32, scale: f32, packed: bool| {
+        // Sinks above and below the scores, in the cases with a window.
+        let sinks = words(&random.floats(heads.max(4) as usize, -1.0, 2.0));
         let positions: Vec<u32> = (90..130).collect();
         let tokens = positions.len() as u32;
         let params = LmAttention {
@@ -35,6 +76,9 @@ fn flash(random: &mut Random, length: u32) -> Vec<Case> {
             soft_cap,
             window,
             packed: u32::from(packed),
+            sinks: u32::from(window > 0),
+            chunk: if block == 40 { 100 } else { 0 },
+            ..LmAttention::default()
         };
         let mut q = random.floats((tokens * params.q_stride) as usize, -1.0, 1.0);
         if scale > 1.0 {
@@ -49,6 +93,7 @@ fn flash(random: &mut Random, length: u32) -> Vec<Case> {
             q,
             keys,
             values,
+            sinks,
             untouched((tokens * params.y_stride) as usize / if packed { 2 } else { 1 }),
         ];
         let label = format!(
@@ -68,6 +113,7 @@ fn flash(random: &mut Random, length: u32) -> Vec<Case> {
 
 fn paged(random: &mut Random, bytes: bool) -> Vec<Case> {
     let mut make = |heads: u32, kv_heads: u32, length: u32, block: u32, window: u32, soft_cap: f32| {
+        let sinks = words(&random.floats(heads.max(4) as usize, -1.0, 4.0));
         // Tokens of alternating sequences, or of one sequence.
         let positions = if block == 1 { vec![0, 5, 170, 63, 255, 64] } else { (120..133).collect() };
         let tokens = positions.len() as u32;
@@ -87,13 +133,16 @@ fn paged(random: &mut Random, bytes: bool) -> Vec<Case> {
             soft_cap,
             window,
             packed: 0,
+            sinks: u32::from(window > 0 || block == 8),
+            chunk: if block == 2 || heads == 12 { 63 } else { 0 },
+            ..LmAttention::default()
         };
         let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
         let lines = (8 * params.page * kv_heads) as usize;
         let (keys, values) = (cache(random, bytes, lines, length), cache(random, bytes, lines, length));
         let y = untouched((tokens * params.y_stride) as usize);
         let inputs = inputs(&positions, block, |token| if block == 1 { in_turn(token) } else { 1 });
-        let buffers = vec![inputs, q, keys, values, y];
+        let buffers = vec![inputs, q, keys, values, sinks, y];
         let label = format!("{heads} heads of {kv_heads}, {length} long, by {block}, window {window}, cap {soft_cap}");
         case(params, buffers, Element::F32, APPROXIMATE, label)
     };

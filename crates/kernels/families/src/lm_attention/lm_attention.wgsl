@@ -21,6 +21,12 @@ struct Params {
     soft_cap: f32,
     window: u32,
     packed: u32,
+    sinks: u32,
+    chunk: u32,
+    own: u32,
+    after: u32,
+    alibi_heads: u32,
+    alibi: f32,
 }
 
 var<immediate> params: Params;
@@ -28,7 +34,8 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> q: array<f32>;
 @group(0) @binding(2) var<storage, read> keys: array<CacheWord>;
 @group(0) @binding(3) var<storage, read> values: array<CacheWord>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<storage, read> sinks: array<f32>;
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 const ROWS = 16u;
 const KEYS = 64u;
@@ -44,13 +51,25 @@ var<workgroup> weights: array<f32, 1040>;
 var<workgroup> score_max: array<f32, 128>;
 var<workgroup> exp_sums: array<f32, 128>;
 // Per row: factor to rescale the sums so far; running maximum; running sum of weights; position of
-// the row's token.
+// the row's token, and the last position that it sees; slope of ALiBi.
 var<workgroup> rescale: array<f32, 16>;
 var<workgroup> row_max: array<f32, 16>;
 var<workgroup> row_sum: array<f32, 16>;
 var<workgroup> row_position: array<u32, 16>;
+var<workgroup> row_last: array<u32, 16>;
+var<workgroup> row_slope: array<f32, 16>;
 // Rows of the current keys in the KV cache.
 var<workgroup> cache_rows: array<u32, 64>;
+
+// ALiBi: what the score of a query head loses per position.
+fn slope(head: u32) -> f32 {
+    let exponent = select(
+        0.5 * f32(2u * (head - min(head, params.alibi_heads)) + 1u),
+        f32(head + 1u),
+        head < params.alibi_heads,
+    );
+    return exp(-0.6931472 * params.alibi * exponent);
+}
 
 // A soft-capped score, or the lowest value if the key is masked for the row.
 fn masked_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32 {
@@ -59,9 +78,17 @@ fn masked_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32
         // Clamped, because tanh overflows on some drivers.
         capped = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
     }
-    var is_visible = position < end && position <= row_position[row] && row < rows;
+    if params.alibi_heads != 0u {
+        capped -= row_slope[row] * abs(f32(position) - f32(row_position[row]));
+    }
+    var is_visible = position < end && position <= row_last[row] && row < rows;
     if params.window != 0u {
         is_visible = is_visible && position + params.window > row_position[row];
+    }
+    if params.chunk != 0u {
+        // Not a division by zero where the kernel is specialized to this constant.
+        let chunk = max(params.chunk, 1u);
+        is_visible = is_visible && position / chunk == row_position[row] / chunk;
     }
     return select(LOWEST, capped, is_visible);
 }
@@ -103,11 +130,19 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     let table = inputs[params.tokens + first_token];
 
     // The keys that any row of this workgroup attends to, and the range of them in this split.
-    let last_position = inputs[first_token + (min(first_row, count * gqa_ratio - 1u) + max(rows, 1u) - 1u) / gqa_ratio];
-    let first_position = inputs[first_token + min(first_row, count * gqa_ratio - 1u) / gqa_ratio];
+    let start_row = min(first_row, count * gqa_ratio - 1u);
+    let last_token = first_token + (start_row + max(rows, 1u) - 1u) / gqa_ratio;
+    var last_position = inputs[last_token];
+    if params.window != 0u {
+        last_position = min(last_position, inputs[params.own + last_token] + params.after);
+    }
+    let first_position = inputs[params.own + first_token + start_row / gqa_ratio];
     var begin = 0u;
     if params.window != 0u && first_position + 1u > params.window {
         begin = first_position + 1u - params.window;
+    }
+    if params.chunk != 0u {
+        begin = max(begin, first_position / max(params.chunk, 1u) * params.chunk);
     }
     let visible = last_position + 1u - begin;
     let keys_per_split = (visible + params.splits * KEYS - 1u) / (params.splits * KEYS) * KEYS;
@@ -117,7 +152,18 @@ fn lm_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     if lane < ROWS {
         row_max[lane] = LOWEST;
         row_sum[lane] = 0.0;
-        row_position[lane] = inputs[first_token + min((first_row + lane) / gqa_ratio, count - 1u)];
+        // An attention sink is a key whose value is zero.
+        if params.sinks != 0u && group.z == 0u {
+            row_max[lane] = sinks[group.y * gqa_ratio + (first_row + lane) % gqa_ratio];
+            row_sum[lane] = 1.0;
+        }
+        let token = first_token + min((first_row + lane) / gqa_ratio, count - 1u);
+        row_position[lane] = inputs[params.own + token];
+        row_last[lane] = inputs[token];
+        if params.window != 0u {
+            row_last[lane] = min(inputs[token], row_position[lane] + params.after);
+        }
+        row_slope[lane] = slope(group.y * gqa_ratio + (first_row + lane) % gqa_ratio);
     }
     let key_vec4s = params.key_length / 4u;
     for (var i = lane; i < max_rows * key_vec4s; i += 128u) {

@@ -31,6 +31,12 @@ struct Params {
     soft_cap: f32,
     window: u32,
     packed: u32,
+    sinks: u32,
+    chunk: u32,
+    own: u32,
+    after: u32,
+    alibi_heads: u32,
+    alibi: f32,
 }
 
 var<immediate> params: Params;
@@ -38,7 +44,8 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> q: array<f32>;
 @group(0) @binding(2) var<storage, read> keys: array<vec4<f16>>;
 @group(0) @binding(3) var<storage, read> values: array<vec4<f16>>;
-@group(0) @binding(4) var<storage, read_write> y: array<u32>;
+@group(0) @binding(4) var<storage, read> sinks: array<f32>;
+@group(0) @binding(5) var<storage, read_write> y: array<u32>;
 
 const ROWS = 64u;
 const KEYS = 64u;
@@ -201,6 +208,10 @@ fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
     if params.window != 0u && first_position + 1u > params.window {
         begin = (first_position + 1u - params.window) / KEYS * KEYS;
     }
+    if params.chunk != 0u {
+        // Not a division by zero where the kernel is specialized to this constant.
+        begin = max(begin, first_position / max(params.chunk, 1u) * params.chunk / KEYS * KEYS);
+    }
     let end = select(begin, last_position + 1u, rows > 0u);
 
     let row_vec4s = LENGTH / 4u;
@@ -242,13 +253,22 @@ fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
     if params.window != 0u && position + 1u > params.window {
         visible.begin = position + 1u - params.window;
     }
+    if params.chunk != 0u {
+        visible.begin = max(visible.begin, position / max(params.chunk, 1u) * params.chunk);
+    }
     let score_at = row * S_PITCH + quarter;
     let weight_at = row * W_PITCH + quarter;
     let k_start = column_half * 32u * PITCH;
     let v_start = column_half * (LENGTH / 8u);
     let score_start = tile_row * S_PITCH + column_half * 8u;
+    let head = group.y * gqa_ratio + (first_row + row) % gqa_ratio;
     var row_max = LOWEST;
     var weight_sum = 0.0;
+    // An attention sink is a key whose value is zero. The sums of the four invocations are added.
+    if params.sinks != 0u {
+        row_max = sinks[head];
+        weight_sum = select(0.0, 1.0, quarter == 0u);
+    }
     var o0 = coop_mat16x16<f32, C>();
     var o1 = coop_mat16x16<f32, C>();
     var o2 = coop_mat16x16<f32, C>();
@@ -369,7 +389,6 @@ fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
     }
     weight_sum += subgroupShuffleXor(weight_sum, 1u);
     weight_sum += subgroupShuffleXor(weight_sum, 2u);
-    let head = group.y * gqa_ratio + (first_row + row) % gqa_ratio;
     let at = row_token * params.y_stride + head * LENGTH;
     coopStoreT(o0, &scores[score_start], S_PITCH);
     coopStoreT(o1, &scores[score_start + 4u], S_PITCH);

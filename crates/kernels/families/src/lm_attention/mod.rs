@@ -44,6 +44,40 @@ constants! {
         /// Whether `lm_flash_attention_*` writes f16, two values per word, as input of a
         /// matrix-unit product. The row stride of `y` then counts f16 values.
         pub packed: u32,
+        /// Whether heads have attention sinks: `sinks` has one more score of each query head, of a
+        /// key whose value is zero. With several splits it is part of the first.
+        pub sinks: u32,
+        /// Length of chunks: only keys of the same chunk are visible, which start at its multiples.
+        /// 0 disables them.
+        pub chunk: u32,
+        /// Offset in `inputs` of the tokens' own positions, if those at the start are the last that
+        /// each token sees; otherwise 0. Only for `lm_attention_*`, as the following.
+        pub own: u32,
+        /// Tokens behind its own position that a sliding window shows.
+        pub after: u32,
+        /// The largest power of two that is not above the number of heads, for ALiBi; 0 disables it.
+        pub alibi_heads: u32,
+        /// ALiBi's maximum bias divided by `alibi_heads`.
+        pub alibi: f32,
+    }
+}
+
+impl LmAttention {
+    /// ALiBi: what the score of a query head loses per position between query and key.
+    pub fn slope(&self, head: u32) -> f32 {
+        let exponent = match head.checked_sub(self.alibi_heads) {
+            None => self.alibi * (head + 1) as f32,
+            Some(further) => 0.5 * self.alibi * (2 * further + 1) as f32,
+        };
+        if self.alibi_heads == 0 { 0.0 } else { (-exponent).exp2() }
+    }
+
+    /// The positions that a token at `own` sees, the last of which is at most `last`.
+    pub fn visible(&self, own: u32, last: u32) -> std::ops::Range<u32> {
+        if self.window == 0 {
+            return 0..last + 1;
+        }
+        (own + 1).saturating_sub(self.window)..last.min(own + self.after) + 1
     }
 }
 
@@ -93,7 +127,7 @@ const ATTENTION: Family = Family {
     text: include_str!("lm_attention.wgsl"),
     entry: "lm_attention",
     variants: &[],
-    bindings: &[read("inputs"), read("q"), read("keys"), read("values"), write("y")],
+    bindings: &[read("inputs"), read("q"), read("keys"), read("values"), read("sinks"), write("y")],
     constants: LmAttention::CONSTANTS,
     workgroup: [128, 1, 1],
     cases: cases::of,

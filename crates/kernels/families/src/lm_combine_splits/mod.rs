@@ -1,5 +1,7 @@
 //! `lm_combine_splits`: merges the splits of attention.
 
+use roci_tolerance::Tolerance;
+
 use crate::cases::lm::APPROXIMATE;
 use crate::cases::{Case, Element, Random, case, untouched, words};
 use crate::family::{constants, plain, read, write};
@@ -16,8 +18,10 @@ constants! {
         pub value_length: u32,
         /// Splits per token and head.
         pub splits: u32,
-        /// Row stride of `y` in floats.
+        /// Row stride of `y` in values.
         pub y_stride: u32,
+        /// 1 writes `y` as f16, two values per word. Value heads and strides are even then.
+        pub packed: u32,
     }
 }
 
@@ -40,12 +44,17 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
 }];
 
 fn cases(_: &str, random: &mut Random) -> Vec<Case> {
-    let mut make = |tokens: u32, heads: u32, value_length: u32, splits: u32| {
-        let params = LmCombineSplits { tokens, heads, value_length, splits, y_stride: heads * value_length + 3 };
+    let mut make = |tokens: u32, heads: u32, value_length: u32, splits: u32, packed: bool| {
+        let y_stride = heads * value_length + if packed { 4 } else { 3 };
+        let params = LmCombineSplits { tokens, heads, value_length, splits, y_stride, packed: packed.into() };
         let x = words(&random.floats((tokens * heads * splits * (value_length + 2)) as usize, 0.1, 2.0));
-        let buffers = vec![x, untouched((tokens * params.y_stride) as usize)];
-        let label = format!("{splits} splits of {heads} heads, {value_length} long, {tokens} tokens");
-        case(params, buffers, Element::F32, APPROXIMATE, label)
+        let y = untouched((tokens * y_stride) as usize / if packed { 2 } else { 1 });
+        let mut label = format!("{splits} splits of {heads} heads, {value_length} long, {tokens} tokens");
+        if packed {
+            label += ", packed";
+            return case(params, vec![x, y], Element::F16, Tolerance::Half, label);
+        }
+        case(params, vec![x, y], Element::F32, APPROXIMATE, label)
     };
-    vec![make(1, 1, 8, 2), make(3, 4, 128, 16), make(2, 3, 96, 5)]
+    vec![make(1, 1, 8, 2, false), make(3, 4, 128, 16, false), make(2, 3, 96, 5, false), make(2, 3, 96, 5, true)]
 }

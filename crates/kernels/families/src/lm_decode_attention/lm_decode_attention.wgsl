@@ -6,7 +6,7 @@
 // share a KV head run concurrently, so their reads hit the caches. A team of invocations processes
 // one key at a time, eight elements per invocation, and eight keys per step. Values are loaded
 // together with the keys, and the next step's are prefetched. Key and value heads have the same
-// length.
+// length. Partial sums of the product before are added on the fly.
 
 struct Params {
     tokens: u32,
@@ -24,10 +24,22 @@ struct Params {
     soft_cap: f32,
     window: u32,
     epsilon: f32,
+    temperature_scale: f32,
+    temperature_interval: u32,
+    temperature_offset: u32,
+    chunk: u32,
+    parts: u32,
+    packed: u32,
 }
 
 const NORMS = 1u;
 const INTERLEAVED = 2u;
+const AFTER_ROPE = 4u;
+const SINKS = 8u;
+const EACH_HEAD = 16u;
+const CENTERED = 32u;
+const VALUE_NORMS = 64u;
+const SHARED = 128u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -97,8 +109,22 @@ fn load_values(first: u32, teams: u32, chunk: u32) -> KvTile {
     );
 }
 
+// An element of the row of a token: the sum of its parts.
+fn load_one(at: u32) -> f32 {
+    var sum = qkv[at];
+    for (var part = 1u; part < params.parts; part += 1u) {
+        sum += qkv[at + part * params.stride];
+    }
+    return sum;
+}
+
 fn load_four(at: u32) -> vec4<f32> {
-    return vec4<f32>(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
+    var sum = vec4<f32>(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
+    for (var part = 1u; part < params.parts; part += 1u) {
+        let next = at + part * params.stride;
+        sum += vec4<f32>(qkv[next], qkv[next + 1u], qkv[next + 2u], qkv[next + 3u]);
+    }
+    return sum;
 }
 
 // An invocation's part of a dot product. The new token's key comes from workgroup memory.
@@ -134,6 +160,15 @@ fn score_at(key: u32) -> f32 {
     return scores[key / 4u][key % 4u];
 }
 
+// The position that rotates a pair: that in the sequence, or of the pair's section.
+fn rotary_position(position: u32, token: u32, pair: u32) -> u32 {
+    let offset = params.flags >> 16u;
+    if offset == 0u {
+        return position;
+    }
+    return inputs[offset + params.pairs + inputs[offset + pair] * params.tokens + token];
+}
+
 @compute @workgroup_size(128)
 fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let token = group.x;
@@ -156,26 +191,65 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     if params.window != 0u && position + 1u > params.window {
         begin = position + 1u - params.window;
     }
+    if params.chunk != 0u {
+        // Not a division by zero where the kernel is specialized to this constant.
+        begin = max(begin, position / max(params.chunk, 1u) * params.chunk);
+    }
     let visible = position + 1u - begin;
     let keys_per_split = (visible + params.splits * 128u - 1u) / (params.splits * 128u) * 128u;
     let start = begin + min(group.z * keys_per_split, visible);
     let end = min(start + keys_per_split, begin + visible);
     let last = max(end, 1u) - 1u;
 
-    // The first half of the workgroup loads the query, the second half the key.
-    let base = token * params.stride;
-    let value_start = base + (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
+    // The first half of the workgroup loads the query, the second half the key. With a shared cache
+    // a row has queries only, and no key is new.
+    let is_shared = (params.flags & SHARED) != 0u;
+    let new_position = select(position, 0xffffffffu, is_shared);
+    let base = token * params.parts * params.stride;
+    let values_start = (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
+    let value_start = base + select(values_start, 0u, is_shared);
     // Reading the stored key back would need a device-wide barrier.
-    let new_value = Vec8(load_four(value_start + chunk * 8u), load_four(value_start + chunk * 8u + 4u));
-    cache_rows[lane] = cache_row_of(start + lane, last, position, table, kv_head);
+    var new_value = Vec8(load_four(value_start + chunk * 8u), load_four(value_start + chunk * 8u + 4u));
+    cache_rows[lane] = cache_row_of(start + lane, last, new_position, table, kv_head);
     let half_lane = lane % 64u;
     let is_key = lane >= 64u;
-    let source = base + select(group.y, params.heads + kv_head, is_key) * params.key_length;
+    let source = base + select(group.y, params.heads + kv_head, is_key && !is_shared) * params.key_length;
+    var value_scale = 1.0;
+    if (params.flags & VALUE_NORMS) != 0u {
+        var squares = 0.0;
+        for (var c = half_lane; c < params.value_length; c += 64u) {
+            let v = load_one(value_start + c);
+            squares += v * v;
+        }
+        partials[lane] = squares;
+        workgroupBarrier();
+        squares = 0.0;
+        for (var i = 0u; i < 64u; i += 1u) {
+            squares += partials[i];
+        }
+        value_scale = 1.0 / sqrt(squares / f32(params.value_length) + params.epsilon);
+        new_value = Vec8(new_value.low * value_scale, new_value.high * value_scale);
+    }
     var norm_scale = 1.0;
+    var mean = 0.0;
     if (params.flags & NORMS) != 0u {
+        if (params.flags & CENTERED) != 0u {
+            var sum = 0.0;
+            for (var c = half_lane; c < params.key_length; c += 64u) {
+                sum += load_one(source + c);
+            }
+            totals[lane] = sum;
+            workgroupBarrier();
+            for (var i = 0u; i < 64u; i += 1u) {
+                mean += totals[(lane & 64u) + i];
+            }
+            mean /= f32(params.key_length);
+            workgroupBarrier();
+        }
         var squares = 0.0;
         for (var c = half_lane; c < params.key_length; c += 64u) {
-            squares += qkv[source + c] * qkv[source + c];
+            let centered = load_one(source + c) - mean;
+            squares += centered * centered;
         }
         totals[lane] = squares;
         workgroupBarrier();
@@ -185,6 +259,11 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         }
         norm_scale = 1.0 / sqrt(squares / f32(params.key_length) + params.epsilon);
     }
+    var query_scale = params.scale;
+    if params.temperature_interval != 0u {
+        let steps = (position + params.temperature_offset) / max(params.temperature_interval, 1u);
+        query_scale *= 1.0 + params.temperature_scale * log(f32(steps + 1u));
+    }
     for (var pair = half_lane; pair < params.key_length / 2u; pair += 64u) {
         // Elements past the rotated pairs are copied unchanged.
         var i0 = 2u * pair;
@@ -193,16 +272,24 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
             i0 = pair;
             i1 = pair + params.pairs;
         }
-        var v = vec2<f32>(qkv[source + i0], qkv[source + i1]);
+        var v = vec2<f32>(load_one(source + i0), load_one(source + i1));
+        var weights = vec2<f32>(1.0);
         if (params.flags & NORMS) != 0u {
-            let weights_at = select(0u, params.key_length, is_key);
-            v *= norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
+            var weights_at = select(0u, params.key_length, is_key);
+            if (params.flags & EACH_HEAD) != 0u {
+                weights_at = source - base;
+            }
+            v -= vec2<f32>(mean);
+            weights = norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
         }
+        // Rotation keeps the mean square, so that only the weights can come after it.
+        let is_after = (params.flags & AFTER_ROPE) != 0u;
+        v *= select(weights, vec2<f32>(1.0), is_after);
         if pair < params.pairs {
-            let rotation = rotations[position * params.pairs + pair];
+            let rotation = rotations[rotary_position(position, token, pair) * params.pairs + pair];
             v = vec2<f32>(v.x * rotation.x - v.y * rotation.y, v.x * rotation.y + v.y * rotation.x);
         }
-        v *= select(params.scale, 1.0, is_key);
+        v *= select(vec2<f32>(1.0), weights, is_after) * select(query_scale, 1.0, is_key);
         let to = lane & 64u;
         rotated[to + i0 / 4u][i0 % 4u] = v.x;
         rotated[to + i1 / 4u][i1 % 4u] = v.y;
@@ -210,20 +297,27 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     workgroupBarrier();
     var next_keys = load_keys(team, teams, chunk);
     var next_values = load_values(team, teams, chunk);
-    if end == position + 1u && group.y % gqa_ratio == 0u && start < end {
+    if end == position + 1u && group.y % gqa_ratio == 0u && start < end && !is_shared {
         let page = inputs[table + position / params.page];
         let row = (page * params.page + position % params.page) * params.kv_heads + kv_head;
-        store_key_value(row, value_start, lane);
+        store_key_value(row, value_start, value_scale, lane);
     }
     let query = Vec8(rotated[chunk * 2u], rotated[chunk * 2u + 1u]);
     let new_key = Vec8(rotated[64u + chunk * 2u], rotated[64u + chunk * 2u + 1u]);
 
     var sum = WeightedSum(vec4<f32>(), vec4<f32>(), 0.0);
     var running_max = LOWEST;
+    // An attention sink is a key whose value is zero, in the first split and with the first team.
+    if (params.flags & SINKS) != 0u && group.z == 0u {
+        let weights = select(2u, params.heads + params.kv_heads, (params.flags & EACH_HEAD) != 0u);
+        let sinks_at = select(0u, weights * params.key_length, (params.flags & NORMS) != 0u);
+        running_max = norms[sinks_at + group.y];
+        sum.total = select(0.0, 1.0, team == 0u);
+    }
     for (var first = start; first < end; first += keys_per_step) {
         let count = min(keys_per_step, end - first);
         // Index of the new token's key among the current keys, if it is one of them.
-        let new_at = position - first;
+        let new_at = new_position - first;
         if is_active {
             let pitch = lanes_per_key + 1u;
             let to = team * pitch + chunk;
@@ -249,7 +343,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
             }
         }
         scores[lane / 4u][lane % 4u] = select(LOWEST, score, lane < count);
-        cache_rows[lane] = cache_row_of(first + keys_per_step + lane, last, position, table, kv_head);
+        cache_rows[lane] = cache_row_of(first + keys_per_step + lane, last, new_position, table, kv_head);
         workgroupBarrier();
         let current = next_values;
         next_keys = load_keys(team, teams, chunk);
@@ -286,6 +380,16 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         if params.splits == 1u {
             sum.low = sum.low / sum.total;
             sum.high = sum.high / sum.total;
+            if params.packed != 0u {
+                let low = clamp(sum.low, vec4<f32>(-65504.0), vec4<f32>(65504.0));
+                let high = clamp(sum.high, vec4<f32>(-65504.0), vec4<f32>(65504.0));
+                let to = at / 2u + lane * 4u;
+                y[to] = bitcast<f32>(pack2x16float(low.xy));
+                y[to + 1u] = bitcast<f32>(pack2x16float(low.zw));
+                y[to + 2u] = bitcast<f32>(pack2x16float(high.xy));
+                y[to + 3u] = bitcast<f32>(pack2x16float(high.zw));
+                return;
+            }
         } else {
             at = ((token * params.heads + group.y) * params.splits + group.z) * (params.value_length + 2u);
             if lane == 0u {

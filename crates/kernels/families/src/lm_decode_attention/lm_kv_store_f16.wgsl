@@ -21,13 +21,15 @@ fn pack_eight(low: vec4<f32>, high: vec4<f32>) -> vec4<u32> {
     return vec4<u32>(low_words, vec2<u32>(pack2x16float(high.xy), pack2x16float(high.zw)));
 }
 
-// Stores a key head from `rotated` and a value head from `qkv`.
-fn store_key_value(row: u32, value_start: u32, lane: u32) {
+// Stores a key head from `rotated` and a value head from `qkv`, multiplied by
+// `value_scale`.
+fn store_key_value(row: u32, value_start: u32, value_scale: f32, lane: u32) {
     if lane < params.key_length / 8u {
         keys[row * (params.key_length / 8u) + lane] = pack_eight(rotated[64u + lane * 2u], rotated[65u + lane * 2u]);
     }
     if lane < params.value_length / 8u {
         let source = value_start + lane * 8u;
-        values[row * (params.value_length / 8u) + lane] = pack_eight(load_four(source), load_four(source + 4u));
+        let low = value_scale * load_four(source);
+        values[row * (params.value_length / 8u) + lane] = pack_eight(low, value_scale * load_four(source + 4u));
     }
 }

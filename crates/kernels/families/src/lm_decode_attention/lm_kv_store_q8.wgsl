@@ -20,8 +20,9 @@ fn unpack_eight(words: vec4<u32>) -> Vec8 {
     return Vec8(vec4<f32>(unpack4xI8(words.x)) * scale, vec4<f32>(unpack4xI8(words.y)) * scale);
 }
 
-// Stores a key head from `rotated` and a value head from `qkv`; an invocation stores 32 elements.
-fn store_key_value(row: u32, value_start: u32, lane: u32) {
+// Stores a key head from `rotated` and a value head from `qkv`, multiplied by
+// `value_scale`; an invocation stores 32 elements.
+fn store_key_value(row: u32, value_start: u32, value_scale: f32, lane: u32) {
     if lane < params.key_length / 32u {
         var max_abs = 0.0;
         for (var i = 0u; i < 8u; i += 1u) {
@@ -41,14 +42,13 @@ fn store_key_value(row: u32, value_start: u32, lane: u32) {
         let source = value_start + block * 32u;
         var max_abs = 0.0;
         for (var i = 0u; i < 32u; i += 1u) {
-            max_abs = max(max_abs, abs(qkv[source + i]));
+            max_abs = max(max_abs, abs(value_scale * load_one(source + i)));
         }
         let start = row * (params.value_length / 4u + params.value_length / 32u);
         let scale = max_abs / 127.0;
         let inverse = select(0.0, 1.0 / scale, scale > 0.0);
         for (var i = 0u; i < 8u; i += 1u) {
-            let at = source + i * 4u;
-            let v = vec4<f32>(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
+            let v = value_scale * load_four(source + i * 4u);
             values[start + block * 8u + i] = pack4xI8(vec4<i32>(round(v * inverse)));
         }
         values[start + params.value_length / 4u + block] = bitcast<u32>(scale);

@@ -2,6 +2,8 @@
 
 mod cases;
 
+use crate::cases::lm_images::decode_sections;
+use crate::cases::{Case, Random};
 use crate::family::{constants, plain, read, write};
 use crate::{Family, LmAttention, LmRopeKvStore, Params};
 
@@ -25,7 +27,7 @@ constants! {
         pub flags: u32,
         /// Row stride of `qkv` in floats. A row holds queries, then keys, then values.
         pub stride: u32,
-        /// Row stride of `y` in floats; used with one split.
+        /// Row stride of `y` in values; used with one split.
         pub y_stride: u32,
         /// Tokens per KV page.
         pub page: u32,
@@ -39,6 +41,18 @@ constants! {
         pub window: u32,
         /// Added to the mean square of a head.
         pub epsilon: f32,
+        /// As in [`LmRopeKvStore`].
+        pub temperature_scale: f32,
+        /// As in [`LmRopeKvStore`].
+        pub temperature_interval: u32,
+        /// As in [`LmRopeKvStore`].
+        pub temperature_offset: u32,
+        /// As in [`LmAttention`].
+        pub chunk: u32,
+        /// Rows of `qkv` that are summed per token; consecutive.
+        pub parts: u32,
+        /// 1 writes `y` as f16, two values per word. Only with one split.
+        pub packed: u32,
     }
 }
 
@@ -50,12 +64,12 @@ impl LmDecodeAttention {
         fits.then_some(Self {
             tokens: heads.tokens,
             heads: heads.heads,
-            kv_heads: heads.kv_heads,
+            kv_heads: attention.kv_heads,
             key_length: heads.key_length,
             value_length: heads.value_length,
             pairs: heads.pairs,
             flags: heads.flags,
-            stride: heads.stride,
+            stride: if heads.used == 0 { heads.stride } else { heads.part_stride },
             y_stride: attention.y_stride,
             page: heads.page,
             splits: attention.splits,
@@ -63,15 +77,21 @@ impl LmDecodeAttention {
             soft_cap: attention.soft_cap,
             window: attention.window,
             epsilon: heads.epsilon,
+            temperature_scale: heads.temperature_scale,
+            temperature_interval: heads.temperature_interval,
+            temperature_offset: heads.temperature_offset,
+            chunk: attention.chunk,
+            parts: heads.used.max(1),
+            packed: attention.packed,
         })
     }
 
-    /// The RoPE and KV-store kernel that this one includes.
+    /// The RoPE and KV-store kernel that this one includes, for rows without parts.
     pub fn heads(&self) -> LmRopeKvStore {
         LmRopeKvStore {
             tokens: self.tokens,
             heads: self.heads,
-            kv_heads: self.kv_heads,
+            kv_heads: if self.flags & LmRopeKvStore::SHARED == 0 { self.kv_heads } else { 0 },
             key_length: self.key_length,
             value_length: self.value_length,
             pairs: self.pairs,
@@ -81,6 +101,9 @@ impl LmDecodeAttention {
             epsilon: self.epsilon,
             used: 0,
             part_stride: 0,
+            temperature_scale: self.temperature_scale,
+            temperature_interval: self.temperature_interval,
+            temperature_offset: self.temperature_offset,
         }
     }
 
@@ -101,7 +124,10 @@ impl LmDecodeAttention {
             scale: self.scale,
             soft_cap: self.soft_cap,
             window: self.window,
-            packed: 0,
+            sinks: u32::from(self.flags & LmRopeKvStore::SINKS != 0),
+            chunk: self.chunk,
+            packed: self.packed,
+            ..LmAttention::default()
         }
     }
 }
@@ -110,6 +136,12 @@ impl Params for LmDecodeAttention {
     fn grid(&self) -> [u32; 3] {
         [self.tokens, self.heads, self.splits]
     }
+}
+
+fn with_images(kernel: &str, random: &mut Random) -> Vec<Case> {
+    let cases = cases::of(kernel, random);
+    let with_images: Vec<Case> = cases.iter().take(2).map(decode_sections).collect();
+    cases.into_iter().chain(with_images).collect()
 }
 
 const ATTENTION: Family = Family {
@@ -128,7 +160,7 @@ const ATTENTION: Family = Family {
     ],
     constants: LmDecodeAttention::CONSTANTS,
     workgroup: [128, 1, 1],
-    cases: cases::of,
+    cases: with_images,
     ..Family::DEFAULT
 };
 

@@ -1,5 +1,5 @@
-// RMS norm of heads, times a weight per element, times the SiLU of a gate. One workgroup per head of
-// a token, striding over the heads.
+// RMS norm of heads, times a weight per element, with the SiLU of a gate as a factor of its results
+// or of its inputs. One workgroup per head of a token, striding over the heads.
 
 struct Params {
     tokens: u32,
@@ -10,7 +10,12 @@ struct Params {
     gates_offset: u32,
     y_stride: u32,
     epsilon: f32,
+    flags: u32,
 }
+
+const GATE_FIRST = 1u;
+const EACH_HEAD = 2u;
+const UNNORMED = 4u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -19,6 +24,10 @@ var<immediate> params: Params;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
 
 var<workgroup> sums: array<f32, 64>;
+
+fn silu(v: f32) -> f32 {
+    return v / (1.0 + exp(-v));
+}
 
 @compute @workgroup_size(64)
 fn lm_gated_rms_norm(
@@ -34,7 +43,10 @@ fn lm_gated_rms_norm(
         let y_base = token * params.y_stride + column;
         var square_sum = 0.0;
         for (var c = lane; c < params.length; c += 64u) {
-            let v = x[x_base + c];
+            var v = x[x_base + c];
+            if (params.flags & GATE_FIRST) != 0u {
+                v *= silu(gates[gates_base + c]);
+            }
             square_sum += v * v;
         }
         sums[lane] = square_sum;
@@ -46,9 +58,13 @@ fn lm_gated_rms_norm(
             workgroupBarrier();
         }
         let scale = 1.0 / sqrt(sums[0] / f32(params.length) + params.epsilon);
+        let weights_base = select(0u, column, (params.flags & EACH_HEAD) != 0u);
         for (var c = lane; c < params.length; c += 64u) {
-            let gate = gates[gates_base + c];
-            y[y_base + c] = x[x_base + c] * scale * weight[c] * (gate / (1.0 + exp(-gate)));
+            var v = x[x_base + c] * silu(gates[gates_base + c]);
+            if (params.flags & UNNORMED) == 0u {
+                v *= scale * weight[weights_base + c];
+            }
+            y[y_base + c] = v;
         }
         workgroupBarrier();
     }

@@ -1,4 +1,5 @@
-//! `lm_gated_rms_norm`: RMS norm of heads times a gate, for the outputs of gated delta nets.
+//! `lm_gated_rms_norm`: RMS norm of heads with a gate, for the outputs of gated delta nets and state
+//! spaces.
 
 use crate::cases::lm::APPROXIMATE;
 use crate::cases::{Case, Element, Random, case, untouched, words};
@@ -7,7 +8,7 @@ use crate::{Family, MAX_GROUPS, Params};
 
 constants! {
     /// `lm_gated_rms_norm`: `y[t, c] = rms_norm(head of x[t, c]) * weight[i] * silu(gates[t, c])`,
-    /// where `i` is the index of column `c` in its head.
+    /// where `i` is the index of column `c` in its head. Flags change the order and the weights.
     pub struct LmGatedRmsNorm {
         /// Rows.
         pub tokens: u32,
@@ -25,7 +26,18 @@ constants! {
         pub y_stride: u32,
         /// Added to the mean square.
         pub epsilon: f32,
+        /// Sum of [`Self::GATE_FIRST`], [`Self::EACH_HEAD`] and [`Self::UNNORMED`].
+        pub flags: u32,
     }
+}
+
+impl LmGatedRmsNorm {
+    /// Normalizes `x * silu(gates)` instead of `x`.
+    pub const GATE_FIRST: u32 = 1;
+    /// Each head has weights of its own.
+    pub const EACH_HEAD: u32 = 2;
+    /// No norm: `y = x * silu(gates)`. Weights are not read.
+    pub const UNNORMED: u32 = 4;
 }
 
 impl Params for LmGatedRmsNorm {
@@ -48,7 +60,7 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
 }];
 
 fn cases(_: &str, random: &mut Random) -> Vec<Case> {
-    let mut make = |tokens: u32, heads: u32, length: u32| {
+    let mut make = |tokens: u32, heads: u32, length: u32, flags: u32| {
         let params = LmGatedRmsNorm {
             tokens,
             heads,
@@ -58,13 +70,19 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
             gates_offset: 5.min(heads * length),
             y_stride: heads * length + 1,
             epsilon: 1e-6,
+            flags,
         };
         let mut floats = |count: u32, limit: f32| words(&random.floats(count as usize, -limit, limit));
         let (x, gates) = (floats(tokens * params.x_stride, 2.0), floats(tokens * params.gates_stride, 6.0));
-        let buffers = vec![x, gates, floats(length, 1.5), untouched((tokens * params.y_stride) as usize)];
-        case(params, buffers, Element::F32, APPROXIMATE, format!("{tokens} x {heads} heads of {length}"))
+        let weights = floats(if flags & LmGatedRmsNorm::EACH_HEAD == 0 { length } else { heads * length }, 1.5);
+        let buffers = vec![x, gates, weights, untouched((tokens * params.y_stride) as usize)];
+        let label = format!("{tokens} x {heads} heads of {length}, flags {flags}");
+        case(params, buffers, Element::F32, APPROXIMATE, label)
     };
-    let mut cases = vec![make(1, 1, 1), make(3, 4, 128), make(2, 3, 257)];
-    cases.push(make(5, 2, 16).with_one_group());
+    let (gate_first, each_head) = (LmGatedRmsNorm::GATE_FIRST, LmGatedRmsNorm::EACH_HEAD);
+    let mut cases = vec![make(1, 1, 1, 0), make(3, 4, 128, 0), make(2, 3, 257, 0)];
+    cases.extend([make(3, 2, 96, gate_first | each_head), make(2, 3, 40, each_head)]);
+    cases.push(make(2, 1, 300, LmGatedRmsNorm::UNNORMED));
+    cases.push(make(5, 2, 16, gate_first).with_one_group());
     cases
 }

@@ -6,7 +6,8 @@ use crate::family::{constants, plain, read, write};
 use crate::{Family, MAX_GROUPS, Params};
 
 constants! {
-    /// `lm_glu`: `y[t, c] = activation(x[t, c]) * x[t, width + c]`.
+    /// `lm_glu`: `y[t, c] = activation(x[t, c]) * x[t, width + c]`, or without a gate
+    /// `activation(x[t, c])`.
     pub struct LmGlu {
         /// Number of rows.
         pub tokens: u32,
@@ -16,9 +17,23 @@ constants! {
         pub x_stride: u32,
         /// Row stride of `y` in floats.
         pub y_stride: u32,
-        /// 1 for the tanh approximation of GELU, 0 for SiLU.
-        pub gelu: u32,
+        /// [`Self::SILU`], [`Self::GELU`], [`Self::RELU_SQUARED`] or [`Self::SWIGLU_OAI`].
+        pub activation: u32,
+        /// Whether there is a gate.
+        pub gated: u32,
     }
+}
+
+impl LmGlu {
+    /// `x / (1 + exp(-x))`.
+    pub const SILU: u32 = 0;
+    /// GELU, in its tanh approximation.
+    pub const GELU: u32 = 1;
+    /// `max(x, 0)²`.
+    pub const RELU_SQUARED: u32 = 2;
+    /// SwiGLU of gpt-oss: `x / (1 + exp(-1.702 x)) * (up + 1)`, with `x` at most 7 and `up` from -7
+    /// to 7.
+    pub const SWIGLU_OAI: u32 = 3;
 }
 
 impl Params for LmGlu {
@@ -39,11 +54,19 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
 }];
 
 fn cases(_: &str, random: &mut Random) -> Vec<Case> {
-    let mut make = |tokens: u32, width: u32, gelu: u32| {
-        let params = LmGlu { tokens, width, x_stride: 2 * width + 1, y_stride: width + 2, gelu };
-        let x = words(&random.floats((tokens * params.x_stride) as usize, -6.0, 6.0));
+    let mut make = |tokens: u32, width: u32, activation: u32, gated: u32| {
+        let params = LmGlu { tokens, width, x_stride: 2 * width + 1, y_stride: width + 2, activation, gated };
+        let x = words(&random.floats((tokens * params.x_stride) as usize, -9.0, 9.0));
         let buffers = vec![x, untouched((tokens * params.y_stride) as usize)];
-        case(params, buffers, Element::F32, APPROXIMATE, format!("{tokens} x {width}, gelu {gelu}"))
+        let label = format!("{tokens} x {width}, activation {activation}, gated {gated}");
+        case(params, buffers, Element::F32, APPROXIMATE, label)
     };
-    vec![make(1, 1, 0), make(3, 300, 0), make(2, 257, 1)]
+    vec![
+        make(1, 1, LmGlu::SILU, 1),
+        make(3, 300, LmGlu::SILU, 1),
+        make(2, 257, LmGlu::GELU, 1),
+        make(2, 65, LmGlu::GELU, 0),
+        make(2, 300, LmGlu::RELU_SQUARED, 0),
+        make(3, 90, LmGlu::SWIGLU_OAI, 1),
+    ]
 }

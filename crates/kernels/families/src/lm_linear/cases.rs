@@ -13,18 +13,47 @@ fn format_of(kernel: &str) -> Option<(WeightFormat, u32)> {
     Some((format, if kernel.starts_with("matvec4_") { 4 } else { 1 }))
 }
 
+/// Groups of activations as `lm_quantize_i8` writes them.
+fn quantized(random: &mut Random, groups: u32) -> Vec<u32> {
+    let mut all = Vec::new();
+    for scale in random.floats(groups as usize, 0.001, 0.01) {
+        let codes: Vec<u32> = (0..8).map(|_| random.word()).collect();
+        let sum = |words: &[u32]| -> i32 {
+            words.iter().flat_map(|word| word.to_le_bytes()).map(|byte| i32::from(byte.cast_signed())).sum()
+        };
+        let [low, high] = [&codes[..4], &codes[4..]].map(|half| scale * sum(half) as f32);
+        all.extend(&codes);
+        all.extend([scale.to_bits(), low.to_bits(), high.to_bits(), 0]);
+    }
+    all
+}
+
 pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     let kernel = kernel.strip_prefix("lm_").unwrap_or(kernel);
     let Some((format, together)) = format_of(kernel) else { return Vec::new() };
-    let matrix = kernel.starts_with("matmul_coopmat_");
+    let tile = match kernel {
+        _ if kernel.starts_with("matmul_coopmat16_") => Some(LmLinear::COOPMAT16_TILE),
+        _ if kernel.starts_with("matmul_coopmat32_") => Some(LmLinear::COOPMAT32_TILE),
+        _ => None,
+    };
+    let small = tile.is_some();
+    let matrix = kernel.starts_with("matmul_coopmat_") || small;
+    let matrix_grid = |params: &LmLinear| match tile {
+        Some(tile) => params.small_coopmat_grid(tile),
+        None => params.coopmat_grid(),
+    };
+    // Weights are rounded to f16 for matrix units, and devices may round ties differently. In small
+    // tiles scales are rounded too.
+    let halves_tolerance = if small { Tolerance::HalfLayers } else { Tolerance::Half };
     let bytes = kernel.starts_with("matvec_i8_");
+    let eight = kernel.starts_with("matvec8_i8_");
     let vector = kernel.starts_with("matvec_") || bytes;
     let all = [
         (1, 32, 1, 0),
         (8, 64, 1, LmLinear::BIAS),
         (13, 96, 3, LmLinear::ADD),
         (66, 1056, 5, LmLinear::ADD | LmLinear::BIAS),
-        (10, 3200, 2, LmLinear::SILU),
+        (10, if small { 640 } else { 3200 }, 2, LmLinear::SILU),
         (70, 64, 67, LmLinear::GELU | LmLinear::BIAS),
         (9, 4096, 1, LmLinear::NORM),
         (12, 64, 1, LmLinear::NORM | LmLinear::SILU),
@@ -32,7 +61,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     let normed = |flags: u32| flags & LmLinear::NORM != 0;
     let mut cases = Vec::new();
     for (rows, columns, tokens, flags) in all.into_iter().filter(|all| !normed(all.3) || vector) {
-        let columns = if matrix { u32::next_multiple_of(columns, LmLinear::COOPMAT_STEP) } else { columns };
+        let columns = if matrix && !small { u32::next_multiple_of(columns, LmLinear::COOPMAT_STEP) } else { columns };
         let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
         let params = LmLinear {
             rows,
@@ -52,6 +81,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         // otherwise round a value to another byte.
         let x = match () {
             () if matrix => halves(&random.floats(count as usize, -1.0, 1.0)),
+            () if eight => quantized(random, tokens * columns / 32),
             () if bytes => scaled(whole(random, count), |group| 0.5f32.powi(7 + group % 5)),
             () => words(&random.floats(count as usize, -1.0, 1.0)),
         };
@@ -67,33 +97,35 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
             (params.vector_grid(1), vec![codes, scales, x, bias, vec![0; 4], norm, y])
         } else {
             let grid = match (matrix, together) {
-                (true, _) => params.coopmat_grid(),
+                (true, _) => matrix_grid(&params),
                 (false, 4) => params.vector_grid(4),
+                (false, _) if eight => params.vector8_grid(),
                 (false, _) => params.tile_grid(),
             };
             (grid, vec![codes, scales, x, bias, y])
         };
-        // Weights are rounded to f16 for matrix units, and devices may round ties differently.
-        let tolerance = if matrix { Tolerance::Half } else { APPROXIMATE };
+        let tolerance = if matrix { halves_tolerance } else { APPROXIMATE };
         cases.push(Case { grid, ..case(params, buffers, Element::F32, tolerance, label) });
     }
     if matrix {
-        // Columns split into parts, each with its own output row.
-        let (rows, columns, tokens, parts) = (20, 320, 3, 3);
-        let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
-        let params = LmLinear {
-            rows,
-            columns,
-            tokens,
-            x_stride: columns,
-            y_stride: rows + 1,
-            sharing: parts,
-            ..LmLinear::default()
-        };
-        let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
-        let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * parts * params.y_stride) as usize)];
-        let grid = params.coopmat_grid();
-        cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, "columns in parts".to_owned()) });
+        // Columns split into parts, each with its own output row. A part may have no columns.
+        for (rows, columns, tokens, parts) in [(20, 320, 3, 3), (70, 192, 18, 3)] {
+            let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
+            let params = LmLinear {
+                rows,
+                columns,
+                tokens,
+                x_stride: columns,
+                y_stride: rows + 1,
+                sharing: parts,
+                ..LmLinear::default()
+            };
+            let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
+            let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * parts * params.y_stride) as usize)];
+            let grid = matrix_grid(&params);
+            let label = format!("{columns} columns in {parts} parts");
+            cases.push(Case { grid, ..case(params, buffers, Element::F32, halves_tolerance, label) });
+        }
         // A whole tile takes a different code path than a partial one.
         let (rows, columns, tokens) = (140, 64, 130);
         let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
@@ -110,8 +142,8 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
         let y = untouched((tokens * params.y_stride) as usize + 2);
         let buffers = vec![codes, scales, x, vec![0; 4], y];
-        let grid = params.coopmat_grid();
-        cases.push(Case { grid, ..case(params, buffers, Element::F32, Tolerance::Half, "a whole tile".to_owned()) });
+        let grid = matrix_grid(&params);
+        cases.push(Case { grid, ..case(params, buffers, Element::F32, halves_tolerance, "a whole tile".to_owned()) });
         // f16 results.
         let (rows, columns, tokens) = (24, 64, 5);
         let (codes, scales) = weights(random, format, rows as usize * columns as usize / 32);
@@ -128,28 +160,36 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         };
         let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
         let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * params.y_stride) as usize + 1)];
-        let grid = params.coopmat_grid();
-        cases.push(Case { grid, ..case(params, buffers, Element::F16, Tolerance::Half, "packed".to_owned()) });
+        let grid = matrix_grid(&params);
+        cases.push(Case { grid, ..case(params, buffers, Element::F16, halves_tolerance, "packed".to_owned()) });
     }
     if vector {
-        // Pairs of a token and one of three experts.
-        let (rows, columns, tokens) = (10, 64, 6);
-        let (codes, scales) = weights(random, format, 3 * rows as usize * columns as usize / 32);
-        let params = LmLinear {
-            rows,
-            columns,
-            tokens,
-            x_stride: columns,
-            y_stride: rows,
-            experts: 3,
-            sharing: 2,
-            ..LmLinear::default()
-        };
-        let x = whole(random, tokens / 2 * columns);
-        let buffers =
-            vec![codes, scales, x, vec![0; 4], vec![2, 0, 1, 1, 0, 2], vec![0; 4], untouched((tokens * rows) as usize)];
-        let grid = params.vector_grid(1);
-        cases.push(Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, "experts".to_owned()) });
+        cases.extend(
+            [0, LmLinear::BIAS, LmLinear::SWIGLU_OAI | LmLinear::BIAS].map(|flags| experts(random, format, flags)),
+        );
     }
     cases
+}
+
+/// Pairs of a token and one of three experts.
+fn experts(random: &mut Random, format: WeightFormat, flags: u32) -> Case {
+    let (rows, columns, tokens) = (10, 64, 6);
+    let (codes, scales) = weights(random, format, 3 * rows as usize * columns as usize / 32);
+    let params = LmLinear {
+        rows,
+        columns,
+        tokens,
+        x_stride: columns,
+        y_stride: rows,
+        flags,
+        experts: 3,
+        sharing: 2,
+        ..LmLinear::default()
+    };
+    let x = whole(random, tokens / 2 * columns);
+    let bias = words(&random.floats(3 * rows as usize, -1.0, 1.0));
+    let experts = vec![2, 0, 1, 1, 0, 2];
+    let buffers = vec![codes, scales, x, bias, experts, vec![0; 4], untouched((tokens * rows) as usize)];
+    let grid = params.vector_grid(1);
+    Case { grid, ..case(params, buffers, Element::F32, APPROXIMATE, format!("experts, flags {flags}")) }
 }

@@ -2,8 +2,12 @@
 
 /// Memory layout of a weight matrix: groups of 32 columns, rows padded to whole groups.
 ///
-/// Four-bit codes are packed as in a Q4_0 block: the low nibbles of the bytes are the first 16
-/// columns, the high nibbles the last 16. A weight is `scale * code + offset`.
+/// Codes and scales are separate. Four-bit codes are packed as in a Q4_0 block: the low nibbles of
+/// the bytes are the first 16 columns, the high nibbles the last 16. A weight is `scale * code +
+/// offset`.
+///
+/// The formats from [`Self::Q50`] on are compact: they have the name, the bits and the scales of a
+/// GGUF type, in the order of `lm_weights_compact.wgsl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum WeightFormat {
@@ -17,38 +21,83 @@ pub enum WeightFormat {
     Q4 = 3,
     /// Four bits; per group one word with an f16 scale and an f16 offset.
     Q4Affine = 4,
-    /// Four bits; the scale and offset word of [`Self::Q4Affine`] per 16 columns.
-    Q4Affine16 = 5,
-    /// Four-bit indices into the IQ4_NL codebook; one f32 scale per group.
+    /// Four-bit indices into E2M1 values, doubled; one f16 scale per 16 columns.
+    Nvfp4 = 5,
+    /// Four-bit indices into the IQ4_NL codebook; one f16 scale per group.
     Q4Nl = 6,
-    /// Four-bit indices into E2M1 values, doubled; one f32 scale per group.
+    /// Four-bit indices into E2M1 values, doubled; per group the byte of an exponent.
     Q4E2m1 = 7,
     /// Signed bytes; one f16 scale per group.
     Q8 = 8,
-    /// Signed bytes; a word with an f16 scale and an f16 offset per 16 columns.
-    Q8Affine16 = 9,
+    /// The codes of [`Self::Q4Nl`]; per eight groups an f16 scale, which 6-bit scales multiply.
+    Iq4Xs = 9,
     /// Four bits; five words per eight groups: an f16 scale and an f16 minimum, then per group a
     /// byte that multiplies the scale and one that multiplies the minimum, which is subtracted.
     Q4Superblock = 10,
-    /// Signed bytes; per group two words with an f32 scale and an f32 offset.
-    Q8Affine = 11,
+    /// Q5_0.
+    Q50 = 11,
+    /// Q5_1.
+    Q51 = 12,
+    /// Q5_K.
+    Q5K = 13,
+    /// Q6_K.
+    Q6K = 14,
+    /// Q2_K.
+    Q2K = 15,
+    /// Q3_K.
+    Q3K = 16,
+    /// TQ2_0; also TQ1_0, in two bits.
+    Tq20 = 17,
+    /// Q2_0.
+    Q20 = 18,
+    /// Q1_0.
+    Q10 = 19,
+    /// IQ1_S.
+    Iq1S = 20,
+    /// IQ1_M.
+    Iq1M = 21,
+    /// IQ2_XXS.
+    Iq2Xxs = 22,
+    /// IQ2_XS.
+    Iq2Xs = 23,
+    /// IQ2_S.
+    Iq2S = 24,
+    /// IQ3_XXS.
+    Iq3Xxs = 25,
+    /// IQ3_S.
+    Iq3S = 26,
 }
 
 impl WeightFormat {
     /// All formats.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 27] = [
         Self::F32,
         Self::F16,
         Self::Bf16,
         Self::Q4,
         Self::Q4Affine,
-        Self::Q4Affine16,
+        Self::Nvfp4,
         Self::Q4Nl,
         Self::Q4E2m1,
         Self::Q8,
-        Self::Q8Affine16,
+        Self::Iq4Xs,
         Self::Q4Superblock,
-        Self::Q8Affine,
+        Self::Q50,
+        Self::Q51,
+        Self::Q5K,
+        Self::Q6K,
+        Self::Q2K,
+        Self::Q3K,
+        Self::Tq20,
+        Self::Q20,
+        Self::Q10,
+        Self::Iq1S,
+        Self::Iq1M,
+        Self::Iq2Xxs,
+        Self::Iq2Xs,
+        Self::Iq2S,
+        Self::Iq3Xxs,
+        Self::Iq3S,
     ];
 
     /// The suffix in kernel names.
@@ -59,19 +108,34 @@ impl WeightFormat {
             Self::Bf16 => "bf16",
             Self::Q4 => "q4",
             Self::Q4Affine => "q4_affine",
-            Self::Q4Affine16 => "q4_affine16",
+            Self::Nvfp4 => "nvfp4",
             Self::Q4Nl => "q4_nl",
             Self::Q4E2m1 => "q4_e2m1",
             Self::Q8 => "q8",
-            Self::Q8Affine16 => "q8_affine16",
+            Self::Iq4Xs => "iq4_xs",
             Self::Q4Superblock => "q4_superblock",
-            Self::Q8Affine => "q8_affine",
+            Self::Q50 => "q5_0",
+            Self::Q51 => "q5_1",
+            Self::Q5K => "q5_k",
+            Self::Q6K => "q6_k",
+            Self::Q2K => "q2_k",
+            Self::Q3K => "q3_k",
+            Self::Tq20 => "tq2_0",
+            Self::Q20 => "q2_0",
+            Self::Q10 => "q1_0",
+            Self::Iq1S => "iq1_s",
+            Self::Iq1M => "iq1_m",
+            Self::Iq2Xxs => "iq2_xxs",
+            Self::Iq2Xs => "iq2_xs",
+            Self::Iq2S => "iq2_s",
+            Self::Iq3Xxs => "iq3_xxs",
+            Self::Iq3S => "iq3_s",
         }
     }
 
-    /// Whether codes are integers, which `lm_matvec_i8_*` multiplies as int8.
+    /// Whether codes are integers or stand for integers, which `lm_matvec_i8_*` multiplies as int8.
     pub fn is_whole(self) -> bool {
-        !matches!(self, Self::F32 | Self::F16 | Self::Bf16 | Self::Q4Nl | Self::Q4E2m1)
+        !self.is_float()
     }
 
     /// Whether weights are stored as floats, without scales.
@@ -79,9 +143,29 @@ impl WeightFormat {
         matches!(self, Self::F32 | Self::F16 | Self::Bf16)
     }
 
-    /// Whether a `lm_matmul_coopmat_*` kernel exists for the format.
+    /// Whether the format is one of `lm_weights_compact.wgsl`.
+    pub fn is_compact(self) -> bool {
+        self as u32 >= Self::Q50 as u32
+    }
+
+    /// Whether kernels on matrix units exist for the format. F32 and BF16 have a greater range than
+    /// the f16 of matrix units.
     pub fn has_coopmat(self) -> bool {
-        self == Self::F16 || self.is_whole()
+        !matches!(self, Self::F32 | Self::Bf16)
+    }
+
+    /// Whether a large tile of `lm_matmul_coopmat_*` leaves the compiler of AMD's RDNA3 enough
+    /// registers to decode the format: the accumulators of the tile take half of them.
+    pub fn fits_large_tile(self) -> bool {
+        use WeightFormat as W;
+        matches!(self, W::F16 | W::Q4 | W::Q4Affine | W::Q4Superblock | W::Q3K)
+            || matches!(self, W::Iq1S | W::Iq2Xxs | W::Iq2S | W::Iq3Xxs | W::Iq3S)
+    }
+
+    /// Whether codes are integers or stand for integers, which `lm_matvec8_i8_*` multiplies as
+    /// int8.
+    pub fn has_matvec8_i8(self) -> bool {
+        !self.is_float()
     }
 
     /// Bytes of codes per group.
@@ -89,20 +173,46 @@ impl WeightFormat {
         match self {
             Self::F32 => 128,
             Self::F16 | Self::Bf16 => 64,
-            Self::Q8 | Self::Q8Affine16 | Self::Q8Affine => 32,
-            _ => 16,
+            Self::Q8 => 32,
+            Self::Q50 | Self::Q51 | Self::Q5K => 20,
+            Self::Q6K => 24,
+            Self::Q3K | Self::Iq3Xxs | Self::Iq3S => 12,
+            Self::Q2K | Self::Tq20 | Self::Q20 | Self::Iq2Xxs | Self::Iq2Xs | Self::Iq2S => 8,
+            Self::Q10 | Self::Iq1S | Self::Iq1M => 4,
+            Self::Q4 | Self::Q4Affine | Self::Nvfp4 | Self::Q4Nl | Self::Q4E2m1 | Self::Iq4Xs | Self::Q4Superblock => {
+                16
+            }
         }
     }
 
     /// Bytes of scales for `groups` groups.
     pub fn scale_bytes(self, groups: usize) -> usize {
-        let each = match self {
-            Self::Q4Superblock => return groups.div_ceil(8) * 20,
-            Self::F32 | Self::F16 | Self::Bf16 => 0,
-            Self::Q4 | Self::Q8 => 2,
-            Self::Q4Affine | Self::Q4Nl | Self::Q4E2m1 => 4,
-            Self::Q4Affine16 | Self::Q8Affine16 | Self::Q8Affine => 8,
+        let superblock = match self {
+            Self::F32 | Self::F16 | Self::Bf16 => return 0,
+            Self::Q4E2m1 => return groups,
+            Self::Q4 | Self::Q8 | Self::Q4Nl | Self::Q50 => return 2 * groups,
+            Self::Q4Affine | Self::Nvfp4 | Self::Q51 => return 4 * groups,
+            Self::Q20 => return groups.div_ceil(2) * 2,
+            Self::Q10 => return groups.div_ceil(4) * 2,
+            Self::Q4Superblock | Self::Q5K | Self::Q2K => 20,
+            Self::Iq4Xs => 8,
+            Self::Q6K | Self::Iq1S | Self::Iq2S => 18,
+            Self::Q3K | Self::Iq3S => 14,
+            Self::Tq20 | Self::Iq2Xxs | Self::Iq3Xxs => 2,
+            Self::Iq1M => 24,
+            Self::Iq2Xs => 10,
         };
-        each * groups
+        groups.div_ceil(8) * superblock
+    }
+
+    /// Words of the grid before the scales; zero for formats without a grid.
+    pub fn grid_words(self) -> usize {
+        match self {
+            Self::Iq1S | Self::Iq1M => 1024,
+            Self::Iq2S | Self::Iq3S => 512,
+            Self::Iq2Xs | Self::Iq3Xxs => 256,
+            Self::Iq2Xxs => 128,
+            _ => 0,
+        }
     }
 }

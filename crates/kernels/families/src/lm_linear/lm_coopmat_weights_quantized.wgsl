@@ -1,8 +1,6 @@
 // Quantized weights that are dequantized to f16, for `lm_matmul_coopmat.wgsl`; appended to its
 // source.
 
-alias Codes = vec4<u32>;
-
 // One or two vec4s of words, of rows 64 apart; an invocation loads 32 weights either way.
 struct WElements {
     a: vec4<u32>,
@@ -16,15 +14,15 @@ fn group_index(row: u32, group: u32) -> u32 {
 
 fn load_w(first: u32, group: u32, lane: u32) -> WElements {
     var elements: WElements;
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+    if has_byte_codes() {
         let group0 = group_index(first + lane / 2u, group);
         let group1 = group_index(first + 64u + lane / 2u, group);
-        elements.a = codes[group0 * 2u + lane % 2u];
-        elements.b = codes[group1 * 2u + lane % 2u];
+        elements.a = load_unit(group0 * 2u + lane % 2u);
+        elements.b = load_unit(group1 * 2u + lane % 2u);
         elements.scales = vec4<f32>(load_scale(group0, lane % 2u), load_scale(group1, lane % 2u));
     } else {
         let at = group_index(first + lane, group);
-        elements.a = codes[at];
+        elements.a = load_unit(at);
         elements.scales = vec4<f32>(load_scale(at, 0u), load_scale(at, 1u));
     }
     return elements;
@@ -53,10 +51,10 @@ fn store_half_group_swizzled(unswizzled: vec4<u32>, first_chunk: u32, s: vec2<f3
 }
 
 fn store_w(elements: WElements, base: u32, lane: u32) {
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+    if has_byte_codes() {
         let to = base + lane / 2u * PITCH + lane % 2u * 4u;
-        store_half_group(elements.a, 0u, elements.scales.xy, to);
-        store_half_group(elements.b, 0u, elements.scales.zw, to + 640u);
+        store_half_group(expand_unit(elements.a), 0u, elements.scales.xy, to);
+        store_half_group(expand_unit(elements.b), 0u, elements.scales.zw, to + 640u);
     } else {
         let to = base + lane * PITCH;
         store_half_group_swizzled(elements.a, 0u, elements.scales.xy, to, lane / 8u % 2u);

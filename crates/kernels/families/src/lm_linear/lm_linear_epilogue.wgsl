@@ -31,12 +31,12 @@ fn activation(v: f32) -> f32 {
     return v / (1.0 + exp(-z));
 }
 
-// Epilogue of the sum of one row.
-fn epilogue(token: u32, row: u32, sum: f32) {
+// Epilogue of the sum of one row. `first_row` is the first row of the expert's matrix, or 0.
+fn epilogue(token: u32, row: u32, first_row: u32, sum: f32) {
     let at = token * params.y_stride + params.y_offset + row;
     var v = sum;
     if (params.flags & BIAS) != 0u {
-        v += bias[row];
+        v += bias[first_row + row];
     }
     if (params.flags & ADD) != 0u {
         v += y[at];
@@ -45,15 +45,20 @@ fn epilogue(token: u32, row: u32, sum: f32) {
 }
 
 // Gated linear unit of two adjacent rows; `row`, the first, is even.
-fn gated_unit(row: u32, sums: vec2<f32>) -> f32 {
+fn gated_unit(row: u32, first_row: u32, sums: vec2<f32>) -> f32 {
     var v = sums;
     if (params.flags & BIAS) != 0u {
-        v += vec2<f32>(bias[row], bias[row + 1u]);
+        v += vec2<f32>(bias[first_row + row], bias[first_row + row + 1u]);
+    }
+    if (params.flags & GATE) == GATE {
+        // SwiGLU of gpt-oss.
+        let gate = min(v.x, 7.0);
+        return gate / (1.0 + exp(-1.702 * gate)) * (clamp(v.y, -7.0, 7.0) + 1.0);
     }
     return activation(v.x) * v.y;
 }
 
 // Epilogue of the sums of two such rows.
-fn epilogue_gated(token: u32, row: u32, sums: vec2<f32>) {
-    y[token * params.y_stride + params.y_offset + row / 2u] = gated_unit(row, sums);
+fn epilogue_gated(token: u32, row: u32, first_row: u32, sums: vec2<f32>) {
+    y[token * params.y_stride + params.y_offset + row / 2u] = gated_unit(row, first_row, sums);
 }

@@ -23,18 +23,7 @@ var<workgroup> w_tile: array<vec4<f32>, 272>;
 fn load_weights(row: u32, column: u32) -> vec4<f32> {
     let group = row * (params.columns / 32u) + column / 8u;
     let chunk = column % 8u;
-    var v = vec4<f32>();
-    if FORMAT == F32 {
-        let at = group * 32u + chunk * 4u;
-        v = decode_codes(chunk, codes[at], codes[at + 1u], vec2<u32>(codes[at + 2u], codes[at + 3u]));
-    } else if FORMAT == F16 || FORMAT == BF16 {
-        let at = group * 16u + chunk * 2u;
-        v = decode_codes(chunk, codes[at], codes[at + 1u], vec2<u32>());
-    } else if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
-        v = decode_codes(chunk, codes[group * 8u + chunk], 0u, vec2<u32>());
-    } else {
-        v = decode_codes(chunk, codes[group * 4u + chunk % 4u], 0u, vec2<u32>());
-    }
+    let v = load_chunk(group, chunk);
     let s = load_scale(group, chunk / 4u);
     return v * s.x + s.y;
 }
@@ -91,15 +80,15 @@ fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
             }
             if (params.flags & GATE) != 0u {
                 if first < params.rows {
-                    epilogue_gated(to, first, sum.xy);
+                    epilogue_gated(to, first, 0u, sum.xy);
                 }
                 if first + 2u < params.rows {
-                    epilogue_gated(to, first + 2u, sum.zw);
+                    epilogue_gated(to, first + 2u, 0u, sum.zw);
                 }
             } else {
                 for (var r = 0u; r < 4u; r += 1u) {
                     if first + r < params.rows {
-                        epilogue(to, first + r, sum[r]);
+                        epilogue(to, first + r, 0u, sum[r]);
                     }
                 }
             }

@@ -72,31 +72,6 @@ fn swizzled_row(n: u32) -> u32 {
     return (n & 8u) | (n & 1u) << 2u | n >> 1u & 3u;
 }
 
-// Epilogue of four adjacent sums of a token.
-fn epilogue_vec4(token: u32, row: u32, sums: vec4<f32>) {
-    if (params.flags & PACKED) != 0u {
-        var pair = vec2<f32>(gated_unit(row, sums.xy), 0.0);
-        if row + 2u < params.rows {
-            pair.y = gated_unit(row + 2u, sums.zw);
-        }
-        let word = pack2x16float(clamp(pair, vec2<f32>(-65504.0), vec2<f32>(65504.0)));
-        y[token * params.y_stride + params.y_offset + row / 4u] = bitcast<f32>(word);
-        return;
-    }
-    if (params.flags & GATE) != 0u {
-        epilogue_gated(token, row, sums.xy);
-        if row + 2u < params.rows {
-            epilogue_gated(token, row + 2u, sums.zw);
-        }
-        return;
-    }
-    for (var i = 0u; i < 4u; i += 1u) {
-        if row + i < params.rows {
-            epilogue(token, row + i, sums[i]);
-        }
-    }
-}
-
 // Epilogue of a 16 x 16 matrix of the result that a subgroup has written to workgroup memory.
 fn epilogue_matrix(token: u32, row: u32, split: u32, source: u32, lane: u32) {
     for (var half = 0u; half < 2u; half += 1u) {

@@ -7,11 +7,11 @@
 // without subgroups. x passes through workgroup memory, where RMS norm may be fused to save a
 // dispatch; the sums are multiplied by the inverse root mean square at the end.
 
-// Number of vec4s of x that one uvec4 of codes is multiplied with: one unit.
+// Number of vec4s of x that one unit of codes is multiplied with.
 override UNIT_VEC4S: u32;
 
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> codes: array<vec4<u32>>;
+@group(0) @binding(0) var<storage, read> codes: array<Codes>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
@@ -25,7 +25,7 @@ var<workgroup> reduced: array<vec2<f32>, 32>;
 // Partial sums of squares of x, 16 of them.
 var<workgroup> squares: array<vec4<f32>, 4>;
 
-// A uvec4 of codes of each of two rows, with the words of their scales, being loaded.
+// A unit of codes of each of two rows, as loaded, with the words of their scales, being loaded.
 struct TwoRows {
     row0: vec4<u32>,
     row1: vec4<u32>,
@@ -41,7 +41,7 @@ fn group_of(unit: u32) -> u32 {
 // Past the end of a row its last unit is loaded again, and ignored.
 fn load_rows(rows: vec2<u32>, at: u32, end: u32) -> TwoRows {
     let unit = rows + vec2<u32>(min(at, end - 1u));
-    return TwoRows(codes[unit.x], codes[unit.y], scale_words(group_of(unit.x)), scale_words(group_of(unit.y)));
+    return TwoRows(load_unit(unit.x), load_unit(unit.y), scale_words(group_of(unit.x)), scale_words(group_of(unit.y)));
 }
 
 fn masked_square(v: vec4<f32>, i: u32, count: u32) -> f32 {
@@ -154,11 +154,11 @@ fn lm_matvec(
             let first = tile + lane * 2u;
             if first < params.rows {
                 if (params.flags & GATE) != 0u {
-                    epilogue_gated(token, first, sum);
+                    epilogue_gated(token, first, first_row, sum);
                 } else {
-                    epilogue(token, first, sum.x);
+                    epilogue(token, first, first_row, sum.x);
                     if first + 1u < params.rows {
-                        epilogue(token, first + 1u, sum.y);
+                        epilogue(token, first + 1u, first_row, sum.y);
                     }
                 }
             }

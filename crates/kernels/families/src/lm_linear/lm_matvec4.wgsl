@@ -2,10 +2,10 @@
 //
 // A workgroup of 128 computes eight rows: four teams of 32 invocations compute two rows each, and
 // each invocation processes a group of 32 columns per step. Sums are reduced in workgroup memory at
-// the end, without subgroups.
+// the end, without subgroups. The kind of weights defines `code_products`.
 
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> codes: array<vec4<u32>>;
+@group(0) @binding(0) var<storage, read> codes: array<Codes>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
@@ -32,7 +32,7 @@ fn load_x_group(at: u32) -> XGroup {
 
 // Sums of the first and of the last 16 columns of a group, for codes with an offset.
 fn half_group_sums(v: XGroup) -> vec2<f32> {
-    if FORMAT == F32 || FORMAT == F16 || FORMAT == BF16 || FORMAT == Q8 || FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
+    if !has_offset() {
         return vec2<f32>();
     }
     let first = (v.a + v.b) + (v.c + v.d);
@@ -40,56 +40,11 @@ fn half_group_sums(v: XGroup) -> vec2<f32> {
     return vec2<f32>((first.x + first.y) + (first.z + first.w), (second.x + second.y) + (second.z + second.w));
 }
 
-fn decode_f32(words: vec4<u32>) -> vec4<f32> {
-    return decode_codes(0u, words.x, words.y, words.zw);
-}
-
-fn dot8(words: vec4<u32>, v: vec4<f32>, w: vec4<f32>) -> f32 {
-    return dot(decode_codes(0u, words.x, words.y, words.zw), v) + dot(decode_codes(0u, words.z, words.w, words.xy), w);
-}
-
-fn dot4(chunk: u32, word: u32, v: vec4<f32>) -> f32 {
-    return dot(decode_codes(chunk, word, word, vec2<u32>()), v);
-}
-
-// Codes of a group times x: the sums over the first and the last 16 columns.
-fn code_products(group: u32, v: XGroup) -> vec2<f32> {
-    if FORMAT == F32 {
-        let at = group * 8u;
-        let first = (dot(decode_f32(codes[at]), v.a) + dot(decode_f32(codes[at + 1u]), v.b))
-            + (dot(decode_f32(codes[at + 2u]), v.c) + dot(decode_f32(codes[at + 3u]), v.d));
-        let second = (dot(decode_f32(codes[at + 4u]), v.e) + dot(decode_f32(codes[at + 5u]), v.f))
-            + (dot(decode_f32(codes[at + 6u]), v.g) + dot(decode_f32(codes[at + 7u]), v.h));
-        return vec2<f32>(first, second);
-    }
-    if FORMAT == F16 || FORMAT == BF16 {
-        let at = group * 4u;
-        let p = codes[at];
-        let q = codes[at + 1u];
-        let r = codes[at + 2u];
-        let s = codes[at + 3u];
-        return vec2<f32>(dot8(p, v.a, v.b) + dot8(q, v.c, v.d), dot8(r, v.e, v.f) + dot8(s, v.g, v.h));
-    }
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
-        let p = codes[group * 2u];
-        let q = codes[group * 2u + 1u];
-        return vec2<f32>(
-            (dot4(0u, p.x, v.a) + dot4(1u, p.y, v.b)) + (dot4(2u, p.z, v.c) + dot4(3u, p.w, v.d)),
-            (dot4(4u, q.x, v.e) + dot4(5u, q.y, v.f)) + (dot4(6u, q.z, v.g) + dot4(7u, q.w, v.h)),
-        );
-    }
-    let p = codes[group];
-    return vec2<f32>(
-        (dot4(0u, p.x, v.a) + dot4(1u, p.y, v.b)) + (dot4(2u, p.z, v.c) + dot4(3u, p.w, v.d)),
-        (dot4(4u, p.x, v.e) + dot4(5u, p.y, v.f)) + (dot4(6u, p.z, v.g) + dot4(7u, p.w, v.h)),
-    );
-}
-
 // A group of a row times x.
 fn group_dot(group: u32, v: XGroup, x_sums: vec2<f32>) -> f32 {
     let products = code_products(group, v);
     let first = load_scale(group, 0u);
-    if FORMAT == Q4_AFFINE16 || FORMAT == Q8_AFFINE16 {
+    if has_half_scales() {
         let second = load_scale(group, 1u);
         return (first.x * products.x + first.y * x_sums.x) + (second.x * products.y + second.y * x_sums.y);
     }
@@ -117,11 +72,11 @@ fn reduce_and_store(token: u32, tile: u32, lane: u32) {
         let row = tile + lane * 2u;
         if row < params.rows {
             if (params.flags & GATE) != 0u {
-                epilogue_gated(token, row, sum);
+                epilogue_gated(token, row, 0u, sum);
             } else {
-                epilogue(token, row, sum.x);
+                epilogue(token, row, 0u, sum.x);
                 if row + 1u < params.rows {
-                    epilogue(token, row + 1u, sum.y);
+                    epilogue(token, row + 1u, 0u, sum.y);
                 }
             }
         }

@@ -158,9 +158,9 @@ fn lm_matvec_float(
             }
             let sum = reduce_row(lane) * factor;
             if (params.flags & GATE) == 0u {
-                epilogue(token, tile + lane, sum);
+                epilogue(token, tile + lane, first_row, sum);
             } else if lane % 2u == 0u {
-                epilogue_gated(token, tile + lane, vec2<f32>(sum, reduce_row(lane + 1u) * factor));
+                epilogue_gated(token, tile + lane, first_row, vec2<f32>(sum, reduce_row(lane + 1u) * factor));
             }
         }
     }

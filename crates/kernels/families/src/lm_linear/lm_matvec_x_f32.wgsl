@@ -59,16 +59,17 @@ fn load_x_tile(row: u32, first: u32, count: u32, lane: u32) -> f32 {
     return squares;
 }
 
-// A uvec4 of codes, `unit` of the row, times x.
-fn unit_dot(code: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+// A unit of codes, `unit` of the row, times x.
+fn unit_dot(raw: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
+    let code = expand_unit(raw);
+    if has_byte_codes() {
         let a = x_tile[at];
         let b = x_tile[at ^ 1u];
         let c = x_tile[at ^ 2u];
         let d = x_tile[at ^ 3u];
         let products = (dot4(0u, code.x, a) + dot4(1u, code.y, b)) + (dot4(2u, code.z, c) + dot4(3u, code.w, d));
         let s = decode_scale(words, unit % 2u);
-        if FORMAT == Q8 {
+        if !has_offset() {
             return s.x * products;
         }
         return s.x * products + s.y * sum_components((a + b) + (c + d));
@@ -84,15 +85,14 @@ fn unit_dot(code: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
     let low = (dot4(0u, code.x, a) + dot4(1u, code.y, b)) + (dot4(2u, code.z, c) + dot4(3u, code.w, d));
     let high = (dot4(4u, code.x, e) + dot4(5u, code.y, f)) + (dot4(6u, code.z, g) + dot4(7u, code.w, h));
     let s = decode_scale(words, 0u);
-    if FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
+    if has_half_scales() {
+        return s.x * low + decode_scale(words, 1u).x * high;
+    }
+    if !has_offset() {
         return s.x * (low + high);
     }
     let low_total = sum_components((a + b) + (c + d));
     let high_total = sum_components((e + f) + (g + h));
-    if FORMAT == Q4_AFFINE16 {
-        let t = decode_scale(words, 1u);
-        return (s.x * low + s.y * low_total) + (t.x * high + t.y * high_total);
-    }
     return s.x * (low + high) + s.y * (low_total + high_total);
 }
 

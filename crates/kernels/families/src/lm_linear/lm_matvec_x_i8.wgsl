@@ -82,6 +82,7 @@ fn load_x_part(row: u32, first: u32, base: u32, count: u32, lane: u32) -> f32 {
         v4 *= n4;
         v5 *= n5;
     }
+    prepare_nibbles(lane);
     workgroupBarrier();
     store_max_abs(v0, lane);
     store_max_abs(v1, lane + 128u);
@@ -123,22 +124,27 @@ fn dot_i8(a: vec4<u32>, b: vec4<u32>) -> f32 {
     return f32((dot4I8Packed(a.x, b.x) + dot4I8Packed(a.y, b.y)) + (dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w)));
 }
 
-// A uvec4 of codes, `unit` of the row, times x.
-fn unit_dot(code: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+// A unit of codes, `unit` of the row, times x.
+fn unit_dot(raw: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
+    let code = expand_unit(raw);
+    if has_byte_codes() {
         let x_group = group_scales[at / 2u];
         let s = decode_scale(words, unit % 2u);
         let products = dot_i8(code, x_tile[at]);
+        if !has_offset() {
+            return s.x * x_group.x * products;
+        }
         return s.x * x_group.x * products + s.y * select(x_group.y, x_group.z, unit % 2u == 1u);
     }
     let x_group = group_scales[(at - at % 2u) / 2u];
-    let mask = vec4<u32>(0x0f0f0f0fu);
-    let low = dot_i8(code & mask, x_tile[at]);
-    let high = dot_i8((code >> vec4<u32>(4u)) & mask, x_tile[at ^ 1u]);
+    let low = dot_i8(low_nibbles(code), x_tile[at]);
+    let high = dot_i8(high_nibbles(code), x_tile[at ^ 1u]);
     let s = decode_scale(words, 0u);
-    if FORMAT == Q4_AFFINE16 {
-        let t = decode_scale(words, 1u);
-        return x_group.x * (s.x * low + t.x * high) + (s.y * x_group.y + t.y * x_group.z);
+    if has_half_scales() {
+        return x_group.x * (s.x * low + decode_scale(words, 1u).x * high);
+    }
+    if !has_offset() {
+        return s.x * x_group.x * (low + high);
     }
     return s.x * x_group.x * (low + high) + s.y * (x_group.y + x_group.z);
 }

@@ -1,5 +1,6 @@
-// Weights of language models in the formats of `params::WeightFormat`; appended to the source of
-// the kernels that use it.
+// Weights of language models in the formats of `params::WeightFormat` whose codes have whole
+// uvec4s per 32 columns; appended to the source of the kernels that use it. The others are in
+// `lm_weights_compact.wgsl`.
 
 override FORMAT: u32;
 
@@ -8,13 +9,32 @@ const F16 = 1u;
 const BF16 = 2u;
 const Q4 = 3u;
 const Q4_AFFINE = 4u;
-const Q4_AFFINE16 = 5u;
+const NVFP4 = 5u;
 const Q4_NL = 6u;
 const Q4_E2M1 = 7u;
 const Q8 = 8u;
-const Q8_AFFINE16 = 9u;
+const IQ4_XS = 9u;
 const Q4_SUPERBLOCK = 10u;
-const Q8_AFFINE = 11u;
+
+// Codes are bytes, otherwise floats or nibbles.
+fn has_byte_codes() -> bool {
+    return FORMAT == Q8;
+}
+
+// Nibbles are indices of a table.
+fn has_codebook() -> bool {
+    return FORMAT == Q4_NL || FORMAT == Q4_E2M1 || FORMAT == NVFP4 || FORMAT == IQ4_XS;
+}
+
+// Weights have an offset beside the scale.
+fn has_offset() -> bool {
+    return FORMAT == Q4 || FORMAT == Q4_AFFINE || FORMAT == Q4_SUPERBLOCK;
+}
+
+// The halves of a group have scales of their own.
+fn has_half_scales() -> bool {
+    return FORMAT == NVFP4;
+}
 
 // Looks up four indices in a table of sixteen signed bytes, four per word.
 fn lookup_i8(indices: u32, w0: u32, w1: u32, w2: u32, w3: u32) -> vec4<f32> {
@@ -41,14 +61,14 @@ fn decode_codes(chunk: u32, word: u32, next: u32, following: vec2<u32>) -> vec4<
         let mask = 0xffff0000u;
         return bitcast<vec4<f32>>(vec4<u32>(word << 16u, word & mask, next << 16u, next & mask));
     }
-    if FORMAT == Q8 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
+    if FORMAT == Q8 {
         return vec4<f32>(unpack4xI8(word));
     }
     let nibbles = (word >> (chunk / 4u * 4u)) & 0x0f0f0f0fu;
-    if FORMAT == Q4_NL {
+    if FORMAT == Q4_NL || FORMAT == IQ4_XS {
         return lookup_i8(nibbles, 0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u);
     }
-    if FORMAT == Q4_E2M1 {
+    if FORMAT == Q4_E2M1 || FORMAT == NVFP4 {
         return lookup_i8(nibbles, 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
     }
     return vec4<f32>(unpack4xU8(nibbles));
@@ -57,14 +77,23 @@ fn decode_codes(chunk: u32, word: u32, next: u32, following: vec2<u32>) -> vec4<
 // The words with the scales and offsets of a group; `group` counts groups of the whole matrix.
 // Separate from decoding them, so that the loads can stay in flight.
 fn scale_words(group: u32) -> vec2<u32> {
-    if FORMAT == Q4 || FORMAT == Q8 {
+    if FORMAT == Q4 || FORMAT == Q8 || FORMAT == Q4_NL {
         return vec2<u32>(scales[group / 2u] >> (group % 2u * 16u), 0u);
     }
-    if FORMAT == Q4_AFFINE || FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
+    if FORMAT == Q4_AFFINE || FORMAT == NVFP4 {
         return vec2<u32>(scales[group], 0u);
     }
-    if FORMAT == Q4_AFFINE16 || FORMAT == Q8_AFFINE16 || FORMAT == Q8_AFFINE {
-        return vec2<u32>(scales[group * 2u], scales[group * 2u + 1u]);
+    if FORMAT == Q4_E2M1 {
+        return vec2<u32>((scales[group / 4u] >> (group % 4u * 8u)) & 0xffu, 0u);
+    }
+    if FORMAT == IQ4_XS {
+        // Per eight groups an f16, the low four bits of eight scales, and their high two bits.
+        let start = group / 8u * 2u;
+        let within = group % 8u;
+        let first = scales[start];
+        let second = scales[start + 1u];
+        let low = select(first >> (16u + within * 4u), second >> ((within & 3u) * 4u), within > 3u) & 15u;
+        return vec2<u32>(first, low | (((second >> (16u + within * 2u)) & 3u) << 4u));
     }
     if FORMAT == Q4_SUPERBLOCK {
         let start = group / 8u * 5u;
@@ -82,18 +111,24 @@ fn decode_scale(words: vec2<u32>, half: u32) -> vec2<f32> {
     if FORMAT == Q4_AFFINE {
         return unpack2x16float(words.x);
     }
-    if FORMAT == Q4_AFFINE16 || FORMAT == Q8_AFFINE16 {
-        return unpack2x16float(select(words.x, words.y, half == 1u));
+    if FORMAT == NVFP4 {
+        let both = unpack2x16float(words.x);
+        return vec2<f32>(select(both.x, both.y, half == 1u), 0.0);
     }
     if FORMAT == Q4_SUPERBLOCK {
         let scale_offset = unpack2x16float(words.x);
         return vec2<f32>(scale_offset.x * f32(words.y & 0xffu), -scale_offset.y * f32((words.y >> 8u) & 0xffu));
     }
-    if FORMAT == Q8_AFFINE {
-        return bitcast<vec2<f32>>(words);
+    if FORMAT == Q4_NL {
+        return vec2<f32>(unpack2x16float(words.x).x, 0.0);
     }
-    if FORMAT == Q4_NL || FORMAT == Q4_E2M1 {
-        return vec2<f32>(bitcast<f32>(words.x), 0.0);
+    if FORMAT == Q4_E2M1 {
+        // Half of 2^(exponent - 127); subnormal for the two smallest exponents.
+        let bits = select((words.x - 1u) << 23u, 0x00200000u << words.x, words.x < 2u);
+        return vec2<f32>(bitcast<f32>(bits), 0.0);
+    }
+    if FORMAT == IQ4_XS {
+        return vec2<f32>(unpack2x16float(words.x).x * (f32(words.y) - 32.0), 0.0);
     }
     return vec2<f32>(1.0, 0.0);
 }

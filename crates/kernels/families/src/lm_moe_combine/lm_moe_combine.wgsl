@@ -1,4 +1,5 @@
-// Sum of the outputs of a token's experts, each multiplied by its router weight.
+// Sum of the outputs of a token's experts, each multiplied by its router weight; or the weighted
+// inputs of experts.
 
 struct Params {
     tokens: u32,
@@ -7,6 +8,7 @@ struct Params {
     x_stride: u32,
     y_stride: u32,
     add: u32,
+    sharing: u32,
 }
 
 var<immediate> params: Params;
@@ -24,7 +26,7 @@ fn lm_moe_combine(
         var sum = 0.0;
         for (var slot = 0u; slot < params.used; slot += 1u) {
             let expert_row = group.y * params.used + slot;
-            sum += weights[expert_row] * x[expert_row * params.x_stride + c];
+            sum += weights[expert_row] * x[expert_row / params.sharing * params.x_stride + c];
         }
         let at = group.y * params.y_stride + c;
         if params.add != 0u {

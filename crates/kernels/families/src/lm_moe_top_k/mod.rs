@@ -6,8 +6,7 @@ use crate::family::{constants, plain, read, write};
 use crate::{Family, MAX_GROUPS, Params};
 
 constants! {
-    /// `lm_moe_top_k`: the top-scoring experts of each token and their weights: the softmax over
-    /// all scores, renormalized over the selected experts.
+    /// `lm_moe_top_k`: the experts of each token with the highest weights, and these weights.
     pub struct LmMoeTopK {
         /// Number of tokens.
         pub tokens: u32,
@@ -17,12 +16,31 @@ constants! {
         pub used: u32,
         /// Row stride of the scores in floats.
         pub stride: u32,
+        /// Sum of [`Self::SIGMOID`], [`Self::NORMALIZED`], [`Self::BIAS`] and [`Self::SCALES`].
+        pub flags: u32,
+        /// Factor of the weights.
+        pub scale: f32,
+        /// Groups of consecutive experts, at most [`Self::MAX_EXPERTS`]; 0 without groups. The sum of the
+        /// two highest weights of each decides which groups are eligible.
+        pub groups: u32,
+        /// Eligible groups.
+        pub groups_used: u32,
     }
 }
 
 impl LmMoeTopK {
     /// Maximum number of experts.
     pub const MAX_EXPERTS: u32 = 1024;
+    /// Weights are the sigmoid of each score instead of the softmax over all.
+    pub const SIGMOID: u32 = 1;
+    /// Divides weights by the sum of those of the selected experts.
+    pub const NORMALIZED: u32 = 2;
+    /// Adds `bias` to the weights for the selection.
+    pub const BIAS: u32 = 4;
+    /// Multiplies weights at the end by a factor per expert; these are behind those of `bias`.
+    pub const SCALES: u32 = 8;
+    /// The smallest sum that weights are divided by: the smallest normal f16.
+    pub const LOWEST_SUM: f32 = 6.103_515_6e-5;
 }
 
 impl Params for LmMoeTopK {
@@ -36,7 +54,7 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     text: include_str!("lm_moe_top_k.wgsl"),
     entry: "lm_moe_top_k",
     variants: &[plain("lm_moe_top_k")],
-    bindings: &[read("x"), write("selected"), write("weights")],
+    bindings: &[read("x"), read("bias"), write("selected"), write("weights")],
     constants: LmMoeTopK::CONSTANTS,
     workgroup: [64, 1, 1],
     cases,
@@ -44,12 +62,27 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
 }];
 
 fn cases(_: &str, random: &mut Random) -> Vec<Case> {
-    let mut make = |tokens: u32, experts: u32, used: u32| {
-        let params = LmMoeTopK { tokens, experts, used, stride: experts + 1 };
+    use LmMoeTopK as Of;
+    let mut make = |tokens: u32, experts: u32, used: u32, (flags, scale): (u32, f32), groups: [u32; 2]| {
+        let [groups, groups_used] = groups;
+        let params = LmMoeTopK { tokens, experts, used, stride: experts + 1, flags, scale, groups, groups_used };
         let x = words(&random.floats((tokens * params.stride) as usize, -3.0, 3.0));
+        let bias = words(&random.floats(2 * experts as usize, -0.5, 0.5));
         let pairs = (tokens * used) as usize;
-        let buffers = vec![x, untouched(pairs), untouched(pairs)];
-        case(params, buffers, Element::F32, APPROXIMATE, format!("{used} of {experts} for {tokens} tokens"))
+        let buffers = vec![x, bias, untouched(pairs), untouched(pairs)];
+        let label = format!("{used} of {experts} for {tokens} tokens, flags {flags}, {groups_used} of {groups} groups");
+        case(params, buffers, Element::F32, APPROXIMATE, label)
     };
-    vec![make(1, 4, 2), make(5, 128, 8), make(3, 65, 1).with_one_group()]
+    vec![
+        make(1, 4, 2, (Of::NORMALIZED, 1.0), [0; 2]),
+        make(5, 128, 8, (Of::NORMALIZED, 1.0), [0; 2]),
+        make(3, 65, 1, (Of::NORMALIZED, 1.0), [0; 2]).with_one_group(),
+        make(3, 60, 4, (0, 1.0), [0; 2]),
+        make(3, 64, 6, (Of::BIAS | Of::NORMALIZED, 1.0), [0; 2]),
+        make(3, 70, 5, (Of::SIGMOID | Of::BIAS | Of::NORMALIZED, 2.5), [0; 2]),
+        make(2, 16, 3, (Of::SIGMOID, 1.0), [0; 2]),
+        make(3, 64, 6, (Of::SIGMOID | Of::BIAS | Of::NORMALIZED, 1.0), [8, 3]),
+        make(3, 60, 5, (Of::NORMALIZED, 1.0), [4, 2]),
+        make(3, 20, 4, (Of::NORMALIZED | Of::SCALES, 1.5), [0; 2]),
+    ]
 }

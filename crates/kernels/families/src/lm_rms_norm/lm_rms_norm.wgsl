@@ -8,6 +8,8 @@ struct Params {
     epsilon: f32,
     flags: u32,
     first: u32,
+    y_offset: u32,
+    factor: f32,
 }
 
 const ADD = 1u;
@@ -51,7 +53,7 @@ fn lm_rms_norm(
             workgroupBarrier();
         }
         let scale = 1.0 / sqrt(sums[0] / f32(params.columns) + params.epsilon);
-        let y_base = row * params.y_stride;
+        let y_base = row * params.y_stride + params.y_offset;
         for (var c = lane; c < params.columns; c += 1024u) {
             let at = vec4<u32>(c) + vec4<u32>(0u, 256u, 512u, 768u);
             let index = min(at, vec4<u32>(last));
@@ -60,6 +62,7 @@ fn lm_rms_norm(
             if (params.flags & ADD) != 0u {
                 v += vec4<f32>(y[y_base + index.x], y[y_base + index.y], y[y_base + index.z], y[y_base + index.w]);
             }
+            v *= params.factor;
             y[y_base + at.x] = v.x;
             if at.y <= last {
                 y[y_base + at.y] = v.y;

@@ -6,7 +6,8 @@ use crate::family::{constants, plain, read, write};
 use crate::{Family, MAX_GROUPS, Params};
 
 constants! {
-    /// `lm_rms_norm`: `y[t, c] = x[i, c] / sqrt(mean square of x[i] + epsilon) * weight[c]`.
+    /// `lm_rms_norm`: `y[t, c] = x[i, c] / sqrt(mean square of x[i] + epsilon) * weight[c]`,
+    /// or the sum of that and `y[t, c]`, times a factor.
     pub struct LmRmsNorm {
         /// Rows of `y`.
         pub rows: u32,
@@ -22,6 +23,10 @@ constants! {
         pub flags: u32,
         /// With [`Self::GATHER_ROWS`], the first word of `inputs` that is a row index.
         pub first: u32,
+        /// Floats before the columns in each row of `y`.
+        pub y_offset: u32,
+        /// Factor of the result.
+        pub factor: f32,
     }
 }
 
@@ -51,8 +56,10 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
 
 fn cases(_: &str, random: &mut Random) -> Vec<Case> {
     let mut make = |rows: u32, columns: u32, flags: u32| {
-        let params =
-            LmRmsNorm { rows, columns, x_stride: columns + 3, y_stride: columns + 1, epsilon: 1e-6, flags, first: 2 };
+        let (x_stride, y_stride) = (columns + 3, columns + 1);
+        let y_offset = u32::from(rows == 4);
+        let factor = if flags & LmRmsNorm::ADD == 0 { 1.0 } else { 0.75 };
+        let params = LmRmsNorm { rows, columns, x_stride, y_stride, epsilon: 1e-6, flags, first: 2, y_offset, factor };
         let x = words(&random.floats((8 * params.x_stride) as usize, -2.0, 2.0));
         let weight = words(&random.floats(columns as usize, 0.5, 1.5));
         let buffers = vec![x, weight, vec![9, 9, 4, 0, 7, 1], untouched((rows * params.y_stride) as usize)];

@@ -17,10 +17,17 @@ struct Params {
     epsilon: f32,
     used: u32,
     part_stride: u32,
+    temperature_scale: f32,
+    temperature_interval: u32,
+    temperature_offset: u32,
 }
 
 const NORMS = 1u;
 const INTERLEAVED = 2u;
+const AFTER_ROPE = 4u;
+const EACH_HEAD = 16u;
+const CENTERED = 32u;
+const VALUE_NORMS = 64u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -44,6 +51,16 @@ struct Rotation {
     y: vec4<f32>,
 }
 
+// Positions that rotate a pair: those in the sequences, or of the pair's section.
+fn rotary_positions(position: vec4<u32>, token: vec4<u32>, pair: u32) -> vec4<u32> {
+    let offset = params.flags >> 16u;
+    if offset == 0u {
+        return position;
+    }
+    let at = token + vec4<u32>(offset + params.pairs + inputs[offset + pair] * params.tokens);
+    return vec4<u32>(inputs[at.x], inputs[at.y], inputs[at.z], inputs[at.w]);
+}
+
 fn load_rotation(position: vec4<u32>, pair: u32) -> Rotation {
     let a = rotations[position.x * params.pairs + pair];
     let b = rotations[position.y * params.pairs + pair];
@@ -60,6 +77,30 @@ fn sum_partials(offsets: vec4<u32>) -> vec4<f32> {
         sum += vec4<f32>(parts[at.x], parts[at.y], parts[at.z], parts[at.w]);
     }
     return sum;
+}
+
+// Attention temperature: the factors of queries at these positions.
+fn temperature(position: vec4<u32>) -> vec4<f32> {
+    if params.temperature_interval == 0u {
+        return vec4<f32>(1.0);
+    }
+    // Not a division by zero where the kernel is specialized to this constant.
+    let interval = max(params.temperature_interval, 1u);
+    let steps = (position + vec4<u32>(params.temperature_offset)) / vec4<u32>(interval);
+    return vec4<f32>(1.0) + params.temperature_scale * log(vec4<f32>(steps + vec4<u32>(1u)));
+}
+
+// The sums of the values of all invocations.
+fn workgroup_sum(lane: u32, value: vec4<f32>) -> vec4<f32> {
+    sums[lane] = value;
+    workgroupBarrier();
+    for (var step = 32u; step > 0u; step = step / 2u) {
+        if lane < step {
+            sums[lane] += sums[lane + step];
+        }
+        workgroupBarrier();
+    }
+    return sums[0];
 }
 
 fn component(v: vec4<u32>, i: u32) -> u32 {
@@ -94,25 +135,35 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             head[i] = sum_partials(token * (params.used * params.part_stride) + vec4<u32>(offset + i));
         }
     }
-    let first_rotation = load_rotation(position, min(lane, max(params.pairs, 1u) - 1u));
+    let first_pair = min(lane, max(params.pairs, 1u) - 1u);
+    let first_rotation = load_rotation(rotary_positions(position, token, first_pair), first_pair);
     workgroupBarrier();
-    if (params.flags & NORMS) != 0u && !is_value {
+    var norm_start = select(params.key_length, 0u, is_query);
+    if (params.flags & EACH_HEAD) != 0u {
+        norm_start = offset;
+    }
+    if (params.flags & select(NORMS, VALUE_NORMS, is_value)) != 0u {
+        if (params.flags & CENTERED) != 0u && !is_value {
+            var sum = vec4<f32>();
+            for (var i = lane; i < head_length; i += 64u) {
+                sum += head[i];
+            }
+            let mean = workgroup_sum(lane, sum) / f32(head_length);
+            workgroupBarrier();
+            for (var i = lane; i < head_length; i += 64u) {
+                head[i] -= mean;
+            }
+        }
         var square_sums = vec4<f32>();
         for (var i = lane; i < head_length; i += 64u) {
             square_sums += head[i] * head[i];
         }
-        sums[lane] = square_sums;
-        workgroupBarrier();
-        for (var step = 32u; step > 0u; step = step / 2u) {
-            if lane < step {
-                sums[lane] += sums[lane + step];
-            }
-            workgroupBarrier();
-        }
-        let scale = 1.0 / sqrt(sums[0] / f32(head_length) + params.epsilon);
-        let norm_start = select(params.key_length, 0u, is_query);
+        let scale = 1.0 / sqrt(workgroup_sum(lane, square_sums) / f32(head_length) + params.epsilon);
         for (var i = lane; i < head_length; i += 64u) {
-            head[i] = head[i] * scale * norms[norm_start + i];
+            head[i] *= scale;
+            if (params.flags & AFTER_ROPE) == 0u && !is_value {
+                head[i] *= norms[norm_start + i];
+            }
         }
         workgroupBarrier();
     }
@@ -120,7 +171,7 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
         for (var i = lane; i < params.pairs; i += 64u) {
             var rotation = first_rotation;
             if i >= 64u {
-                rotation = load_rotation(position, i);
+                rotation = load_rotation(rotary_positions(position, token, i), i);
             }
             var i0 = i;
             var i1 = i + params.pairs;
@@ -134,11 +185,19 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             head[i1] = a * rotation.y + b * rotation.x;
         }
         workgroupBarrier();
+        // Rotation keeps the mean square, so that only the weights come after it.
+        if (params.flags & (NORMS | AFTER_ROPE)) == (NORMS | AFTER_ROPE) {
+            for (var i = lane; i < head_length; i += 64u) {
+                head[i] *= norms[norm_start + i];
+            }
+            workgroupBarrier();
+        }
     }
 
     if is_query {
+        let factor = temperature(position);
         for (var i = lane; i < head_length; i += 64u) {
-            let v = head[i];
+            let v = head[i] * factor;
             qkv[base.x + i] = v.x;
             if count > 1u {
                 qkv[base.y + i] = v.y;

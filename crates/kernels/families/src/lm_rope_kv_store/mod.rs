@@ -3,6 +3,7 @@
 use roci_tolerance::Tolerance;
 
 use crate::cases::lm::{in_turn, inputs, quarters, whole};
+use crate::cases::lm_images::rope_sections;
 use crate::cases::{Case, Element, Random, case, untouched};
 use crate::family::{constants, read, variants, write};
 use crate::{Family, Params};
@@ -23,7 +24,11 @@ constants! {
         pub value_length: u32,
         /// Rotated pairs per head.
         pub pairs: u32,
-        /// Sum of [`Self::NORMS`] and [`Self::INTERLEAVED`].
+        /// Sum of [`Self::NORMS`], [`Self::INTERLEAVED`], [`Self::AFTER_ROPE`], [`Self::EACH_HEAD`],
+        /// [`Self::CENTERED`] and [`Self::VALUE_NORMS`]; others are ignored. The upper 16 bits
+        /// ([`Self::OFFSET_SHIFT`]) are the offset of rotary positions in `inputs`: the section of
+        /// each pair, then the positions of all tokens in each of three sections. With 0, a token's
+        /// position in its sequence is its rotary position.
         pub flags: u32,
         /// Row stride of `qkv` in floats. A row holds queries, then keys, then values.
         pub stride: u32,
@@ -35,6 +40,13 @@ constants! {
         pub used: u32,
         /// Row stride of `parts` in floats.
         pub part_stride: u32,
+        /// Attention temperature: queries are multiplied by `1 + scale * ln(1 + floor((position +
+        /// offset) / interval))`.
+        pub temperature_scale: f32,
+        /// Its interval in positions; 0 disables it.
+        pub temperature_interval: u32,
+        /// Its offset in positions.
+        pub temperature_offset: u32,
     }
 }
 
@@ -43,6 +55,22 @@ impl LmRopeKvStore {
     pub const NORMS: u32 = 1;
     /// Rotates adjacent elements (interleaved) instead of the two halves of a head.
     pub const INTERLEAVED: u32 = 2;
+    /// Shift of the offset of rotary positions in [`flags`](Self::flags).
+    pub const OFFSET_SHIFT: u32 = 16;
+    /// With [`Self::NORMS`], multiplies by the weights after rotation, which must keep the mean
+    /// square.
+    pub const AFTER_ROPE: u32 = 4;
+    /// Only for `lm_decode_attention_*`: `norms` has attention sinks behind the weights of the norms.
+    pub const SINKS: u32 = 8;
+    /// With [`Self::NORMS`], every query and key head has its own weights, in this order.
+    pub const EACH_HEAD: u32 = 16;
+    /// With [`Self::NORMS`], layer norm: subtracts the mean of a head. Not with
+    /// [`Self::AFTER_ROPE`].
+    pub const CENTERED: u32 = 32;
+    /// RMS norm of each value head, without weights.
+    pub const VALUE_NORMS: u32 = 64;
+    /// Only for `lm_decode_attention_*`: the KV cache already has the keys and values of all tokens.
+    pub const SHARED: u32 = 128;
     /// Maximum head size.
     pub const LONGEST: u32 = 512;
     /// Tokens per workgroup.
@@ -74,9 +102,15 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     ],
     constants: LmRopeKvStore::CONSTANTS,
     workgroup: [64, 1, 1],
-    cases,
+    cases: with_images,
     ..Family::DEFAULT
 }];
+
+fn with_images(kernel: &str, random: &mut Random) -> Vec<Case> {
+    let cases = cases(kernel, random);
+    let with_images: Vec<Case> = cases.iter().take(2).map(rope_sections).collect();
+    cases.into_iter().chain(with_images).collect()
+}
 
 fn cases(kernel: &str, random: &mut Random) -> Vec<Case> {
     let bytes = kernel == "lm_rope_kv_store_q8";
@@ -96,6 +130,10 @@ fn cases(kernel: &str, random: &mut Random) -> Vec<Case> {
             epsilon: 0.0,
             used,
             part_stride: 8 * length + 16,
+            temperature_scale: 0.5,
+            // No position is as high, so that queries are exact.
+            temperature_interval: 64,
+            temperature_offset: 1,
         };
         let qkv = whole(random, 6 * params.stride);
         let parts = whole(random, 6 * used.max(1) * params.part_stride);

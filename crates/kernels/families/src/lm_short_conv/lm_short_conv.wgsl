@@ -1,5 +1,6 @@
 // Causal convolution over the most recent tokens, of each channel with its own weights. The state
-// of a sequence is the last `taps - 1` rows of `x`, oldest first.
+// of a sequence is the last `taps - 1` rows of inputs, oldest first. Gates, if any, are factors of
+// the inputs and of the outputs; they are columns of `x` too.
 //
 // A workgroup computes 256 channels of some tokens of a sequence. The one with the first tokens
 // also writes the state. It alone reads a state, which therefore may be the one that it writes.
@@ -10,12 +11,18 @@ struct Params {
     channels: u32,
     taps: u32,
     x_stride: u32,
+    x_offset: u32,
+    input_gates_offset: u32,
+    output_gates_offset: u32,
     y_stride: u32,
     splits: u32,
-    silu: u32,
+    flags: u32,
 }
 
 const NO_STATE = 0xffffffffu;
+const SILU = 1u;
+const BIAS = 2u;
+const GATED = 4u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -31,11 +38,16 @@ struct Sequence {
     write_slot: u32,
 }
 
-// A channel of a row of the state before the sequence, followed by its rows of `x`.
+// A channel of a row of the state before the sequence, followed by its rows of inputs.
 fn load_input(sequence: Sequence, row: u32, channel: u32) -> f32 {
     let window = params.taps - 1u;
     if row >= window {
-        return x[(sequence.first_token + row - window) * params.x_stride + channel];
+        let base = (sequence.first_token + row - window) * params.x_stride + channel;
+        let value = x[base + params.x_offset];
+        if (params.flags & GATED) == 0u {
+            return value;
+        }
+        return value * x[base + params.input_gates_offset];
     }
     if sequence.read_slot == NO_STATE {
         return 0.0;
@@ -61,8 +73,14 @@ fn lm_short_conv(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
         for (var tap = 0u; tap < params.taps; tap += 1u) {
             sum += weights[channel * params.taps + tap] * load_input(sequence, token + tap, channel);
         }
-        if params.silu != 0u {
+        if (params.flags & BIAS) != 0u {
+            sum += weights[params.channels * params.taps + channel];
+        }
+        if (params.flags & SILU) != 0u {
             sum = sum / (1.0 + exp(-sum));
+        }
+        if (params.flags & GATED) != 0u {
+            sum *= x[(sequence.first_token + token) * params.x_stride + params.output_gates_offset + channel];
         }
         y[(sequence.first_token + token) * params.y_stride + channel] = sum;
     }

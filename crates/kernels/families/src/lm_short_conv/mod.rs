@@ -6,11 +6,12 @@ use crate::family::{constants, plain, read, write};
 use crate::{Family, NO_STATE, Params};
 
 constants! {
-    /// `lm_short_conv`: `y[t, c] = sum over k of weights[c, k] * x[t + k + 1 - taps, c]`,
-    /// activated.
+    /// `lm_short_conv`: `y[t, c] = sum over k of weights[c, k] * x[t + k + 1 - taps, c]`, plus a
+    /// bias, activated. With gates, `x` is multiplied by one, and the result by the other.
     ///
-    /// Rows of `x` before the first token of a sequence are those of the state that it reads, or
-    /// zero. The state of a slot is `taps - 1` rows of `channels` floats, oldest first.
+    /// Inputs before the first token of a sequence are those of the state that it reads, or zero.
+    /// The state of a slot is `taps - 1` rows of `channels` floats, oldest first. Biases follow the
+    /// weights.
     pub struct LmShortConv {
         /// Number of sequences.
         pub sequences: u32,
@@ -22,18 +23,30 @@ constants! {
         pub taps: u32,
         /// Row stride of `x` in floats.
         pub x_stride: u32,
+        /// Column of the first channel in `x`.
+        pub x_offset: u32,
+        /// Column of the first channel's input gate in `x`.
+        pub input_gates_offset: u32,
+        /// Column of the first channel's output gate in `x`.
+        pub output_gates_offset: u32,
         /// Row stride of `y` in floats.
         pub y_stride: u32,
         /// Workgroups that share the tokens of a sequence.
         pub splits: u32,
-        /// 1 for SiLU, 0 for no activation.
-        pub silu: u32,
+        /// Sum of [`Self::SILU`], [`Self::BIAS`] and [`Self::GATED`].
+        pub flags: u32,
     }
 }
 
 impl LmShortConv {
     /// Tokens per workgroup in sequences of average length.
     pub const TOKENS_PER_SPLIT: u32 = 16;
+    /// SiLU of the results.
+    pub const SILU: u32 = 1;
+    /// A bias per channel.
+    pub const BIAS: u32 = 2;
+    /// Gates of inputs and results.
+    pub const GATED: u32 = 4;
 
     /// The number of splits for this number of tokens in all sequences.
     pub fn splits(tokens: u32, sequences: u32) -> u32 {
@@ -63,23 +76,26 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
     // state, the third one another, the last one has fewer tokens than the state has rows.
     let sequences = [[0, 1, NO_STATE, 3], [1, 21, 1, 1], [22, 5, 0, 4], [27, 2, 2, 2]];
     let tokens = 29;
-    let mut make = |sequences: &[[u32; 4]], channels: u32, taps: u32, splits: u32, silu: u32| {
+    let mut make = |sequences: &[[u32; 4]], channels: u32, taps: u32, splits: u32, flags: u32| {
         let params = LmShortConv {
             sequences: sequences.len() as u32,
             first: 3,
             channels,
             taps,
-            x_stride: channels + 2,
+            x_stride: 3 * channels + 2,
+            x_offset: channels + 1,
+            input_gates_offset: 1,
+            output_gates_offset: 2 * channels + 2,
             y_stride: channels + 1,
             splits,
-            silu,
+            flags,
         };
         let inputs = [7; 3].into_iter().chain(sequences.iter().copied().flatten()).collect();
         let mut floats = |count: u32| words(&random.floats(count as usize, -2.0, 2.0));
-        let (x, weights) = (floats(tokens * params.x_stride), floats(channels * taps));
+        let (x, weights) = (floats(tokens * params.x_stride), floats(channels * (taps + 1)));
         let states = floats((5 * (taps - 1) * channels).max(4));
         let buffers = vec![inputs, x, weights, states, untouched((tokens * params.y_stride) as usize)];
-        let label = format!("{} x {channels}, {taps} taps, {splits} splits, silu {silu}", sequences.len());
+        let label = format!("{} x {channels}, {taps} taps, {splits} splits, flags {flags}", sequences.len());
         case(params, buffers, Element::F32, APPROXIMATE, label)
     };
     vec![
@@ -89,5 +105,7 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
         // More splits than tokens.
         make(&sequences, 64, 3, 30, 0),
         make(&sequences, 64, 1, 2, 0),
+        make(&sequences, 100, 4, 2, LmShortConv::SILU | LmShortConv::BIAS),
+        make(&sequences, 70, 3, 3, LmShortConv::GATED),
     ]
 }

@@ -74,6 +74,58 @@ impl LmMatmulPacked {
     pub const SCALED: u32 = 8;
 }
 
+/// `lm_experts_packed`: products with the matrices of experts, for pairs of a token and one of its
+/// experts: `y[p * y_stride + y_offset + m * rows + r] = sum over c of w[m, ids[p], r, c] * x[p /
+/// sharing, c]`, optionally with a bias. `x` is as for [`LmMatmulPacked`], quantized or floats. An
+/// expert has one matrix (`m` is 0), or two with the same input, such as gate and up projections.
+///
+/// The bindings are `w`, `x`, `ids`, `bias`, `scales` and `y`. `ids` has a word per pair; `bias` has
+/// `rows` values for each matrix of each expert, expert by expert, and `scales` has one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct LmExpertsPacked {
+    /// Rows of a matrix.
+    pub rows: u32,
+    /// Columns of a matrix.
+    pub columns: u32,
+    /// Number of pairs.
+    pub pairs: u32,
+    /// Number of experts.
+    pub experts: u32,
+    /// Pairs that read the same row of `x`.
+    pub sharing: u32,
+    /// Matrices of an expert: 1 or 2.
+    pub matrices: u32,
+    /// The GGUF type id of `w` (`roci_gguf::Type::id`).
+    pub format: u32,
+    /// Token stride of `x` in elements, if `x` is floats.
+    pub x_stride: u32,
+    /// Pair stride of `y` in elements; at least `matrices * rows` unless there is one pair.
+    pub y_stride: u32,
+    /// Offset of the first pair in `y`, in elements.
+    pub y_offset: u32,
+    /// Sum of [`LmExpertsPacked::BIAS`], [`LmExpertsPacked::IN_PLACE`] and
+    /// [`LmExpertsPacked::SCALED`].
+    pub flags: u32,
+    /// Offset of the first expert's matrices in `w`, in units of [`LmExpertsPacked::UNIT`] bytes.
+    pub starts: [u32; 2],
+    /// Distance from a matrix of an expert to that of the next, in the same units.
+    pub steps: [u32; 2],
+}
+
+impl LmExpertsPacked {
+    /// Unit in bytes of the offsets of matrices.
+    pub const UNIT: u32 = LmMatmulPacked::UNIT;
+    /// Adds one bias value per row.
+    pub const BIAS: u32 = 2;
+    /// Rows are in place, in the file's layout (`roci_natives::lm_cpu::row_decoded_in_place`). Their
+    /// number must be a multiple of 16.
+    pub const IN_PLACE: u32 = 4;
+    /// Multiplies the weights of each matrix by a factor. Only for types whose blocks have code
+    /// groups (`roci_gguf::Type::has_code_groups`).
+    pub const SCALED: u32 = 8;
+}
+
 /// `lm_embed_packed`: `y[t * y_stride + y_offset + c] = scale * w[index[t], c]` with a packed `w`;
 /// zeros for an index out of range.
 #[repr(C)]
@@ -95,4 +147,4 @@ pub struct LmEmbedPacked {
     pub scale: f32,
 }
 
-one_group!(LmQuantize LmMatmulPacked LmEmbedPacked);
+one_group!(LmQuantize LmMatmulPacked LmExpertsPacked LmEmbedPacked);

@@ -7,6 +7,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
+mod experts;
+
 use std::time::{Duration, Instant};
 
 use roci_cpu::CpuDriver;
@@ -31,6 +33,12 @@ fn main() {
                 packing(&name, kind, threads);
             }
             let device = open(threads);
+            for tokens in [1, 512].into_iter().filter(|_| kind.is_quantized()) {
+                let name = format!("{kind} experts, {tokens} tokens, {threads} threads");
+                if name.contains(&filter) {
+                    experts::experts(&name, &device, kind, tokens);
+                }
+            }
             for [rows, columns] in SHAPES {
                 for tokens in [1, 4, 16, 512] {
                     let name = format!("{kind} {rows}x{columns}, {tokens} tokens, {threads} threads");

@@ -1,8 +1,9 @@
 //! CPU-only kernels for the quantized matrices of language models: see [`roci_simd::quantized`].
 //!
 //! `lm_quantize` quantizes activations to eight bits, with one scale per 32 columns;
-//! `lm_matmul_packed` is a product with a packed matrix, or with one in place; `lm_embed_packed`
-//! dequantizes single rows of a packed matrix, for embeddings.
+//! `lm_matmul_packed` is a product with a packed matrix, or with one in place; `lm_experts_packed`
+//! is the same for the matrices of experts; `lm_embed_packed` dequantizes single rows of a packed
+//! matrix, for embeddings.
 //!
 //! ```
 //! use roci_gguf::Type;
@@ -20,7 +21,10 @@
 //! ```
 
 pub(super) mod embed_packed;
+pub(super) mod experts_packed;
 pub(super) mod matmul_packed;
 pub(super) mod quantize;
 
-pub use roci_simd::quantized::{PackError, ROWS, activation_bytes, pack_rows, packed_bytes, panel_bytes, row_in_place};
+pub use roci_simd::quantized::{
+    PackError, ROWS, activation_bytes, pack_rows, packed_bytes, panel_bytes, row_decoded_in_place, row_in_place,
+};

@@ -46,7 +46,7 @@ fn unit_tokens(p: &LmAttention) -> usize {
 
 impl<const BYTES: bool> Reference for Attention<BYTES> {
     type Params = LmAttention;
-    const INPUTS: usize = 4;
+    const INPUTS: usize = 5;
     const OUTPUTS: usize = 1;
 
     /// A unit is some tokens and a KV head.
@@ -131,8 +131,22 @@ impl SequenceTokens<'_> {
     /// The positions that a token attends to.
     #[inline(always)]
     fn visible(&self, token: usize) -> Range<usize> {
-        let end = word(self.inputs[0], token) + 1;
-        (if self.p.window == 0 { 0 } else { end.saturating_sub(self.p.window as usize) })..end
+        let position = self.position(token);
+        let visible = self.p.visible(position as u32, word(self.inputs[0], token) as u32);
+        let chunk = if self.p.chunk == 0 { 0 } else { position - position % self.p.chunk as usize };
+        chunk.max(visible.start as usize)..visible.end as usize
+    }
+
+    /// The position of a token.
+    #[inline(always)]
+    fn position(&self, token: usize) -> usize {
+        word(self.inputs[0], self.p.own as usize + token)
+    }
+
+    /// ALiBi's slope of one of the query heads that share the KV head.
+    #[inline(always)]
+    fn slope(&self, head: usize) -> f32 {
+        self.p.slope((self.head * self.query_heads() + head) as u32)
     }
 
     /// The row of a position in the caches.
@@ -150,13 +164,28 @@ impl SequenceTokens<'_> {
         floats(self.inputs[1], token * self.p.q_stride as usize + (self.head * self.query_heads() + head) * keys, keys)
     }
 
+    /// The maximum score of a head and its sum of weights together with its sink, and the factor of
+    /// what was summed without it.
+    #[inline(always)]
+    fn with_sink(&self, head: usize, (max, total): (f32, f32)) -> (f32, f32, f32) {
+        if self.p.sinks == 0 {
+            return (max, total, 1.0);
+        }
+        let sink = self.inputs[4].get(head).map_or(f32::NEG_INFINITY, |word| f32::from_bits(*word));
+        let top = max.max(sink);
+        let factor = (max - top).exp();
+        (top, total * factor + (sink - top).exp(), factor)
+    }
+
     /// Writes the result of a query: weighted sums of values, the maximum score and the sum of
     /// weights.
     #[inline(always)]
-    fn finish(&self, token: usize, head: usize, sums: impl Fn(usize) -> f32, (max, total): (f32, f32)) {
+    fn finish(&self, token: usize, head: usize, sums: impl Fn(usize) -> f32, ends: (f32, f32)) {
         let (p, y) = (self.p, self.y);
         let values = p.value_length as usize;
         let head = self.head * self.query_heads() + head;
+        let (max, total, factor) = self.with_sink(head, ends);
+        let sums = |d: usize| sums(d) * factor;
         if p.splits == 1 {
             let start = token * p.y_stride as usize + head * values;
             if p.packed != 0 {
@@ -223,9 +252,14 @@ impl Reference for CombineSplits {
             let max = parts().map(|part| part[length]).fold(f32::NEG_INFINITY, f32::max);
             let total: f32 = parts().map(|part| (part[length] - max).exp() * part[length + 1]).sum();
             let (token, head) = (unit / p.heads as usize, unit % p.heads as usize);
-            for d in 0..length {
-                let sum: f32 = parts().map(|part| (part[length] - max).exp() * part[d]).sum();
-                outputs[0].set(token * p.y_stride as usize + head * length + d, sum / total);
+            let value = |d: usize| parts().map(|part| (part[length] - max).exp() * part[d]).sum::<f32>() / total;
+            let to = token * p.y_stride as usize + head * length;
+            if p.packed != 0 {
+                (0..length).step_by(2).for_each(|d| {
+                    outputs[0].set_word((to + d) / 2, pack_f16([value(d), value(d + 1)]));
+                });
+            } else {
+                (0..length).for_each(|d| outputs[0].set(to + d, value(d)));
             }
         }
     }

@@ -10,7 +10,7 @@ use super::attention::Attention;
 use super::rope_kv_store::RopeKvStore;
 use super::{AtomicWords, Reference, WorkSize};
 use crate::KernelFactory;
-use roci_families::LmDecodeAttention;
+use roci_families::{LmDecodeAttention, LmRopeKvStore};
 use roci_simd::Level;
 use std::sync::Arc;
 
@@ -36,14 +36,27 @@ impl<const BYTES: bool> Reference for DecodeAttention<BYTES> {
 
     fn compute(level: Level, p: &LmDecodeAttention, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], _: Range<usize>) {
         let all = |work_size: Result<WorkSize, String>| 0..work_size.map_or(0, |work_size| work_size.units as usize);
-        let qkv: Vec<AtomicU32> = inputs[3].iter().copied().map(AtomicU32::new).collect();
+        let (parts, stride) = (p.parts.max(1) as usize, p.stride as usize);
+        // The sums of the parts of each row.
+        let element = |token: usize, at: usize| -> f32 {
+            let rows = token * parts..(token + 1) * parts;
+            rows.map(|row| inputs[3].get(row * stride + at).map_or(0.0, |word| f32::from_bits(*word))).sum()
+        };
+        let row = |token: usize| (0..stride).map(move |at| element(token, at).to_bits());
+        let qkv: Vec<AtomicU32> = (0..p.tokens as usize).flat_map(row).map(AtomicU32::new).collect();
         let heads = p.heads();
         let targets = [AtomicWords(&qkv), outputs[0], outputs[1]];
         let sources = [inputs[0], inputs[1], inputs[2], &[]];
         RopeKvStore::<BYTES>::compute(level, &heads, &sources, &targets, all(RopeKvStore::<BYTES>::work_size(&heads)));
         let [queries, keys, values] = targets.map(|cells| cells.words());
         let attention = p.attention();
-        let sources = [inputs[0], &queries, &keys, &values];
+        // The sinks are behind the weights of the norms.
+        let norms = match (p.flags & LmRopeKvStore::NORMS, p.flags & LmRopeKvStore::EACH_HEAD) {
+            (0, _) => 0,
+            (_, 0) => 2 * p.key_length as usize,
+            _ => ((p.heads + p.kv_heads) * p.key_length) as usize,
+        };
+        let sources = [inputs[0], &queries, &keys, &values, inputs[1].get(norms..).unwrap_or(&[])];
         let units = all(Attention::<BYTES>::work_size(&attention));
         Attention::<BYTES>::compute(level, &attention, &sources, &outputs[2..], units);
     }

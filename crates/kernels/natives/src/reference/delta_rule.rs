@@ -80,7 +80,7 @@ fn normalized(vector: &[f32], epsilon: f32) -> Vec<f32> {
 }
 
 /// `ln(1 + exp(x))`.
-fn softplus(x: f32) -> f32 {
+pub(super) fn softplus(x: f32) -> f32 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
@@ -114,7 +114,7 @@ impl Task for Token<'_> {
 
 /// A product in 16 partial sums, which vectorizes.
 #[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0; 16];
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
     for (a, b) in a.iter().zip(b) {

@@ -1,15 +1,14 @@
-//! `lm_matvec_*`, `lm_matvec_i8_*`, `lm_matvec4_*`, `lm_matmul_*`, `lm_matmul_coopmat_*`: products
-//! with weights in a [`WeightFormat`].
+//! `lm_matvec_*`, `lm_matvec_i8_*`, `lm_matvec4_*`, `lm_matvec8_i8_*`, `lm_matmul_*`,
+//! `lm_matmul_coopmat*_*`: products with weights in a [`WeightFormat`].
 
 use std::ops::Range;
 
 use half::f16;
 
-use super::ReferenceKernel;
 use super::rows::pack_f16;
-use super::{AtomicWords, Reference, WorkSize, floats, word};
+use super::{AtomicWords, Reference, ReferenceKernel, WorkSize, compact, floats, word};
 use crate::KernelFactory;
-use roci_families::{LmLinear as Params, WeightFormat};
+use roci_families::{LmLinear as Params, LmQuantizeI8, WeightFormat};
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
 
@@ -20,52 +19,81 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_matvec_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATVEC>>::new(level))),
     ("lm_matvec_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC>>::new(level))),
     ("lm_matvec_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC>>::new(level))),
-    ("lm_matvec_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC>>::new(level))),
+    ("lm_matvec_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC>>::new(level))),
     ("lm_matvec_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATVEC>>::new(level))),
     ("lm_matvec_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATVEC>>::new(level))),
     ("lm_matvec_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC>>::new(level))),
-    ("lm_matvec_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC>>::new(level))),
+    ("lm_matvec_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC>>::new(level))),
     ("lm_matvec_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC>>::new(level))),
-    ("lm_matvec_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATVEC>>::new(level))),
     ("lm_matvec_i8_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC_I8>>::new(level))),
     ("lm_matvec_i8_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC_I8>>::new(level))),
-    ("lm_matvec_i8_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATVEC_I8>>::new(level))),
+    ("lm_matvec_i8_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC_I8>>::new(level))),
     ("lm_matvec_i8_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC_I8>>::new(level))),
-    ("lm_matvec_i8_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC_I8>>::new(level))),
     ("lm_matvec_i8_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC_I8>>::new(level))),
-    ("lm_matvec_i8_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATVEC_I8>>::new(level))),
     ("lm_matvec4_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATMUL>>::new(level))),
     ("lm_matvec4_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL>>::new(level))),
     ("lm_matvec4_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATMUL>>::new(level))),
     ("lm_matvec4_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL>>::new(level))),
     ("lm_matvec4_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL>>::new(level))),
-    ("lm_matvec4_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
+    ("lm_matvec4_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
     ("lm_matvec4_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL>>::new(level))),
     ("lm_matvec4_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL>>::new(level))),
     ("lm_matvec4_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL>>::new(level))),
-    ("lm_matvec4_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
+    ("lm_matvec4_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
     ("lm_matvec4_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL>>::new(level))),
-    ("lm_matvec4_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL>>::new(level))),
+    ("lm_matvec8_i8_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC8_I8>>::new(level))),
+    ("lm_matvec8_i8_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC8_I8>>::new(level))),
     ("lm_matmul_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATMUL>>::new(level))),
     ("lm_matmul_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL>>::new(level))),
     ("lm_matmul_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATMUL>>::new(level))),
     ("lm_matmul_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL>>::new(level))),
     ("lm_matmul_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL>>::new(level))),
-    ("lm_matmul_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
+    ("lm_matmul_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
     ("lm_matmul_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL>>::new(level))),
     ("lm_matmul_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL>>::new(level))),
     ("lm_matmul_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL>>::new(level))),
-    ("lm_matmul_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
+    ("lm_matmul_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
     ("lm_matmul_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL>>::new(level))),
-    ("lm_matmul_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL>>::new(level))),
     ("lm_matmul_coopmat_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL_COOPMAT>>::new(level))),
-    ("lm_matmul_coopmat_q4_affine16", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT>>::new(level))),
-    ("lm_matmul_coopmat_q8_affine16", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT>>::new(level))),
-    ("lm_matmul_coopmat_q8_affine", |level| Arc::new(ReferenceKernel::<Linear<11, MATMUL_COOPMAT>>::new(level))),
+    ("lm_matmul_coopmat16_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat16_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat16_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat16_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat16_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat16_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat16_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat16_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat16_q4_superblock", |level| {
+        Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT32>>::new(level))
+    }),
+    ("lm_matmul_coopmat32_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat32_q4_superblock", |level| {
+        Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT32>>::new(level))
+    }),
 ];
 
 /// `FORMAT` is a [`WeightFormat`]; `FORM` is one of the constants below.
@@ -79,11 +107,16 @@ pub(crate) const MATMUL: u32 = 1;
 pub(crate) const MATMUL_COOPMAT: u32 = 2;
 /// Like [`MATVEC`], with `x` quantized to bytes.
 pub(crate) const MATVEC_I8: u32 = 3;
+/// Like [`MATMUL_COOPMAT`], with columns split in larger steps.
+pub(crate) const MATMUL_COOPMAT32: u32 = 4;
+/// Like [`MATMUL`], with `x` quantized by `lm_quantize_i8`.
+pub(crate) const MATVEC8_I8: u32 = 5;
 
 /// Columns of a group.
 pub(super) const GROUP: usize = 32;
 /// Granularity of split columns, for matrix units.
 const STEP: usize = Params::COOPMAT_STEP as usize;
+const STEP32: usize = Params::COOPMAT32_STEP as usize;
 /// Rows of a unit of work.
 const ROWS: usize = 16;
 
@@ -154,35 +187,42 @@ impl Task for LinearTask<'_> {
                 self.decode(first, step, &mut weights);
             }
             for token in 0..p.tokens as usize {
+                let mut first_row = 0;
                 if p.experts != 0 {
-                    let expert = word(self.experts, token).min(p.experts as usize - 1);
-                    self.decode(expert * rows + first, step, &mut weights);
+                    first_row = word(self.experts, token).min(p.experts as usize - 1) * rows;
+                    self.decode(first_row + first, step, &mut weights);
                 }
-                if self.form == MATMUL_COOPMAT {
+                if self.has_f16_x() {
                     let from = token * p.x_stride as usize;
                     let words = self.inputs[2].get(from / 2..(from + columns) / 2).unwrap_or(&[]);
                     let halves: &[f16] = bytemuck::cast_slice(words);
                     normed.clear();
                     normed.extend(halves.iter().map(|half| half.to_f32()));
                     let parts = p.sharing.max(1) as usize;
-                    let each = (columns / STEP).div_ceil(parts) * STEP;
+                    let step = if self.form == MATMUL_COOPMAT32 { STEP32 } else { STEP };
+                    let each = columns.div_ceil(step).div_ceil(parts) * step;
                     for part in 0..parts {
                         let own = (part * each).min(columns)..((part + 1) * each).min(columns);
                         let mut sums = [0.0; 2];
                         for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
                             *sum = dot(&weights[own.clone()], normed.get(own.clone()).unwrap_or(&[]));
                         }
-                        self.finish(token * parts + part, first, sums);
+                        self.finish(token * parts + part, first, 0, sums);
                     }
                     continue;
                 }
-                let from = token / p.sharing.max(1) as usize * p.x_stride as usize;
-                let factor = self.normed(floats(self.inputs[2], from, columns), &mut normed);
+                let factor = if self.form == MATVEC8_I8 {
+                    self.dequantize_x(token, &mut normed);
+                    1.0
+                } else {
+                    let from = token / p.sharing.max(1) as usize * p.x_stride as usize;
+                    self.normed(floats(self.inputs[2], from, columns), &mut normed)
+                };
                 let mut sums = [0.0; 2];
                 for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
                     *sum = dot(weights, &normed) * factor;
                 }
-                self.finish(token, first, sums);
+                self.finish(token, first, first_row, sums);
             }
         }
     }
@@ -213,13 +253,26 @@ impl LinearTask<'_> {
         factor
     }
 
+    /// Writes a quantized row of `x` to `to`.
+    #[inline(always)]
+    fn dequantize_x(&self, token: usize, to: &mut Vec<f32>) {
+        let row_words = self.p.columns as usize / GROUP * LmQuantizeI8::GROUP_WORDS as usize;
+        let words = self.inputs[2].get(token * row_words..(token + 1) * row_words).unwrap_or(&[]);
+        to.clear();
+        for group in words.chunks_exact(LmQuantizeI8::GROUP_WORDS as usize) {
+            let scale = f32::from_bits(group[8]);
+            let codes = group[..8].iter().flat_map(|word| word.to_le_bytes());
+            to.extend(codes.map(|code| scale * f32::from(code.cast_signed())));
+        }
+    }
+
     #[inline(always)]
     fn decode(&self, row: usize, rows: usize, weights: &mut [f32]) {
         let columns = self.p.columns as usize;
         for (row, weights) in (row..row + rows).zip(weights.chunks_exact_mut(columns)) {
             for (group, weights) in weights.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
                 decode(self.format, self.inputs[0], self.inputs[1], row * (columns / GROUP) + group, weights);
-                if self.form == MATMUL_COOPMAT {
+                if self.has_f16_x() {
                     // Matrix units take f16 weights.
                     weights.iter_mut().for_each(|weight| *weight = f16::from_f32(*weight).to_f32());
                 }
@@ -227,19 +280,30 @@ impl LinearTask<'_> {
         }
     }
 
+    /// Whether it stands for matrix units, which read `x` as f16.
     #[inline(always)]
-    fn finish(&self, token: usize, row: usize, sums: [f32; 2]) {
+    fn has_f16_x(&self) -> bool {
+        self.form == MATMUL_COOPMAT || self.form == MATMUL_COOPMAT32
+    }
+
+    /// `first_row` is the first row of the expert's matrix, or 0.
+    #[inline(always)]
+    fn finish(&self, token: usize, row: usize, first_row: usize, sums: [f32; 2]) {
         let p = self.p;
         let bias = |row: usize| {
             if p.flags & Params::BIAS == 0 {
                 0.0
             } else {
-                self.inputs[3].get(row).map_or(0.0, |word| f32::from_bits(*word))
+                self.inputs[3].get(first_row + row).map_or(0.0, |word| f32::from_bits(*word))
             }
         };
         let start = token * p.y_stride as usize + p.y_offset as usize;
         if p.flags & Params::GATE != 0 {
-            let value = activation(p.flags & Params::GELU != 0, sums[0] + bias(row)) * (sums[1] + bias(row + 1));
+            let (gate, up) = (sums[0] + bias(row), sums[1] + bias(row + 1));
+            let value = match p.flags & Params::GATE {
+                Params::SWIGLU_OAI => swiglu_oai(gate, up),
+                kind => activation(kind == Params::GELU, gate) * up,
+            };
             if p.flags & Params::PACKED == 0 {
                 return self.y.set(start + row / 2, value);
             }
@@ -261,6 +325,13 @@ pub(super) fn activation(gelu: bool, x: f32) -> f32 {
     x / (1.0 + (-z).exp())
 }
 
+/// SwiGLU of gpt-oss.
+#[inline(always)]
+pub(super) fn swiglu_oai(gate: f32, up: f32) -> f32 {
+    let gate = gate.min(7.0);
+    gate / (1.0 + (-1.702 * gate).exp()) * (up.clamp(-7.0, 7.0) + 1.0)
+}
+
 /// The dot product, in 16 independent sums.
 #[inline(always)]
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
@@ -279,40 +350,42 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
 const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 const E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
-/// Dequantizes a group.
+/// Dequantizes a group of a matrix from its codes and its scales.
 #[inline(always)]
-pub(super) fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, weights: &mut [f32; GROUP]) {
+pub(crate) fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group: usize, weights: &mut [f32; GROUP]) {
     let words = format.code_bytes() / 4;
     let Some(codes) = codes.get(group * words..(group + 1) * words) else { return weights.fill(0.0) };
+    if format.is_compact() {
+        return compact::decode(format, codes, scales, group, weights);
+    }
     let half = |word: u32| f16::from_bits(word as u16).to_f32();
     let scale_at = |at: usize| scales.get(at).copied().unwrap_or(0);
+    let half_at = |at: usize| half(scale_at(at / 2) >> (at % 2 * 16));
     let pair = |word: u32| (half(word), half(word >> 16));
+    let both = |scale: f32, offset: f32| ((scale, offset), (scale, offset));
     let (first, second) = match format {
-        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => ((1.0, 0.0), (1.0, 0.0)),
-        WeightFormat::Q4 | WeightFormat::Q8 => {
-            let scale = half(scale_at(group / 2) >> (group % 2 * 16));
-            let both = (scale, if format == WeightFormat::Q4 { -8.0 * scale } else { 0.0 });
-            (both, both)
-        }
+        WeightFormat::Q4 => both(half_at(group), -8.0 * half_at(group)),
+        WeightFormat::Q8 | WeightFormat::Q4Nl => both(half_at(group), 0.0),
         WeightFormat::Q4Affine => (pair(scale_at(group)), pair(scale_at(group))),
-        WeightFormat::Q4Affine16 | WeightFormat::Q8Affine16 => {
-            (pair(scale_at(group * 2)), pair(scale_at(group * 2 + 1)))
-        }
+        WeightFormat::Nvfp4 => ((half_at(group * 2), 0.0), (half_at(group * 2 + 1), 0.0)),
         WeightFormat::Q4Superblock => {
             let start = group / 8 * 5;
             let (scale, least) = pair(scale_at(start));
             let own = scale_at(start + 1 + group % 8 / 2) >> (group % 2 * 16);
-            let both = (scale * (own & 0xff) as f32, -least * (own >> 8 & 0xff) as f32);
-            (both, both)
+            both(scale * (own & 0xff) as f32, -least * (own >> 8 & 0xff) as f32)
         }
-        WeightFormat::Q8Affine => {
-            let both = (f32::from_bits(scale_at(group * 2)), f32::from_bits(scale_at(group * 2 + 1)));
-            (both, both)
+        WeightFormat::Iq4Xs => {
+            let start = group / 8 * 2;
+            let block = u64::from(scale_at(start)) | u64::from(scale_at(start + 1)) << 32;
+            let own = block >> (16 + group % 8 * 4) & 15 | (block >> (48 + group % 8 * 2) & 3) << 4;
+            both(half_at(start * 2) * (own as f32 - 32.0), 0.0)
         }
-        WeightFormat::Q4Nl | WeightFormat::Q4E2m1 => {
-            let both = (f32::from_bits(scale_at(group)), 0.0);
-            (both, both)
+        WeightFormat::Q4E2m1 => {
+            let exponent = scale_at(group / 4) >> (group % 4 * 8) & 0xff;
+            let bits = if exponent < 2 { 0x0020_0000 << exponent } else { (exponent - 1) << 23 };
+            both(f32::from_bits(bits), 0.0)
         }
+        _ => both(1.0, 0.0),
     };
     for (at, weight) in weights.iter_mut().enumerate() {
         let nibble = || codes[at % 16 / 4] >> (at % 4 * 8 + at / 16 * 4) & 0xf;
@@ -320,14 +393,10 @@ pub(super) fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group:
             WeightFormat::F32 => f32::from_bits(codes[at]),
             WeightFormat::F16 => half(codes[at / 2] >> (at % 2 * 16)),
             WeightFormat::Bf16 => f32::from_bits(codes[at / 2] >> (at % 2 * 16) << 16),
-            WeightFormat::Q8 | WeightFormat::Q8Affine16 | WeightFormat::Q8Affine => {
-                f32::from((codes[at / 4] >> (at % 4 * 8)) as i8)
-            }
-            WeightFormat::Q4Nl => f32::from(IQ4[nibble() as usize]),
-            WeightFormat::Q4E2m1 => f32::from(E2M1[nibble() as usize]),
-            WeightFormat::Q4 | WeightFormat::Q4Affine | WeightFormat::Q4Affine16 | WeightFormat::Q4Superblock => {
-                nibble() as f32
-            }
+            WeightFormat::Q8 => f32::from((codes[at / 4] >> (at % 4 * 8)) as i8),
+            WeightFormat::Q4Nl | WeightFormat::Iq4Xs => f32::from(IQ4[nibble() as usize]),
+            WeightFormat::Q4E2m1 | WeightFormat::Nvfp4 => f32::from(E2M1[nibble() as usize]),
+            _ => nibble() as f32,
         };
         let (scale, offset) = if at < 16 { first } else { second };
         *weight = scale * code + offset;

@@ -5,6 +5,7 @@
 //! against its binding, and accesses out of range are skipped.
 
 mod attention;
+mod compact;
 mod decode_attention;
 mod delta_rule;
 mod embed;
@@ -12,6 +13,7 @@ mod linear;
 mod rope_kv_store;
 mod rows;
 mod short_conv;
+mod ssm_scan;
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -19,6 +21,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::Pod;
 use roci_hal::native::{NativeBinding, NativeKernel, NativeLaunch};
+
+pub(super) use linear::decode as dequantize_group;
 
 use super::check::{self, AccessRange, Extent};
 use super::{memory, partition};
@@ -28,6 +32,14 @@ use roci_simd::Level;
 /// The kernels of each file.
 pub(super) static KERNELS: &[&[(&str, KernelFactory)]] = &[
     linear::KERNELS,
+    compact::MATVEC_KERNELS,
+    compact::MATVEC_I8_KERNELS,
+    compact::MATVEC4_KERNELS,
+    compact::MATVEC8_I8_KERNELS,
+    compact::MATMUL_KERNELS,
+    compact::MATMUL_COOPMAT_KERNELS,
+    compact::MATMUL_COOPMAT16_KERNELS,
+    compact::MATMUL_COOPMAT32_KERNELS,
     embed::KERNELS,
     rows::KERNELS,
     attention::KERNELS,
@@ -35,6 +47,7 @@ pub(super) static KERNELS: &[&[(&str, KernelFactory)]] = &[
     rope_kv_store::KERNELS,
     short_conv::KERNELS,
     delta_rule::KERNELS,
+    ssm_scan::KERNELS,
 ];
 
 /// The words of an output, which threads share; each word is written atomically.

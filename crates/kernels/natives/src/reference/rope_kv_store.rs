@@ -1,5 +1,6 @@
 //! `lm_rope_kv_store_*`: normalizes and rotates heads, and writes keys and values to the KV cache.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use half::f16;
@@ -46,7 +47,12 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
         let [heads, kv_heads] = [p.heads, p.kv_heads].map(|count| count as usize);
         let [keys, values] = [p.key_length, p.value_length].map(|length| length as usize);
         let mut head = vec![0.0; keys.max(values)];
+        let after_rope = p.flags & Params::AFTER_ROPE != 0;
         let (used, part_stride) = (p.used as usize, p.part_stride as usize);
+        let weights_at = |index: usize| match p.flags & Params::EACH_HEAD {
+            0 => usize::from(index >= heads) * keys,
+            _ => index * keys,
+        };
         let part = |at: usize| inputs[3].get(at).map_or(0.0, |word| f32::from_bits(*word));
         let element = |token: usize, at: usize| match used {
             0 => outputs[0].get(token * p.stride as usize + at),
@@ -57,18 +63,31 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
             let page = word(inputs[0], word(inputs[0], p.tokens as usize + token) + position / p.page as usize);
             let row = (page * p.page as usize + position % p.page as usize) * kv_heads;
             let start = token * p.stride as usize;
+            let rotations = rotations(p, inputs, token, position);
+            let temperature = temperature(p, position);
             for index in 0..heads + kv_heads {
                 let head = &mut head[..keys];
                 let from = start + index * keys;
                 head.iter_mut().enumerate().for_each(|(i, value)| *value = element(token, index * keys + i));
                 if p.flags & Params::NORMS != 0 {
-                    let factors = floats(inputs[1], if index < heads { 0 } else { keys }, keys);
+                    if p.flags & Params::CENTERED != 0 {
+                        let mean = head.iter().sum::<f32>() / keys as f32;
+                        head.iter_mut().for_each(|value| *value -= mean);
+                    }
+                    let factors = floats(inputs[1], weights_at(index), keys);
                     let scale = scale(level, head, p.epsilon);
-                    head.iter_mut().zip(factors).for_each(|(value, factor)| *value *= scale * factor);
+                    head.iter_mut().for_each(|value| *value *= scale);
+                    if !after_rope {
+                        head.iter_mut().zip(factors).for_each(|(value, factor)| *value *= factor);
+                    }
                 }
-                rotate(p, floats(inputs[2], position * p.pairs as usize * 2, p.pairs as usize * 2), head);
+                rotate(p, &rotations, head);
+                if p.flags & Params::NORMS != 0 && after_rope {
+                    let factors = floats(inputs[1], weights_at(index), keys);
+                    head.iter_mut().zip(factors).for_each(|(value, factor)| *value *= factor);
+                }
                 if index < heads {
-                    head.iter().enumerate().for_each(|(i, value)| outputs[0].set(from + i, *value));
+                    head.iter().enumerate().for_each(|(i, value)| outputs[0].set(from + i, *value * temperature));
                 } else {
                     store::<BYTES>(&outputs[1], row + index - heads, head);
                 }
@@ -77,10 +96,37 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
             for index in 0..kv_heads {
                 let head = &mut head[..values];
                 head.iter_mut().enumerate().for_each(|(i, value)| *value = element(token, first + index * values + i));
+                if p.flags & Params::VALUE_NORMS != 0 {
+                    let scale = scale(level, head, p.epsilon);
+                    head.iter_mut().for_each(|value| *value *= scale);
+                }
                 store::<BYTES>(&outputs[2], row + index, head);
             }
         }
     }
+}
+
+/// Cosines and sines of the pairs of a token.
+fn rotations<'a>(p: &Params, inputs: &[&'a [u32]], token: usize, position: usize) -> Cow<'a, [f32]> {
+    let (pairs, offset) = (p.pairs as usize, (p.flags >> Params::OFFSET_SHIFT) as usize);
+    if offset == 0 {
+        return Cow::Borrowed(floats(inputs[2], position * pairs * 2, pairs * 2));
+    }
+    let pair = |pair: usize| {
+        let section = word(inputs[0], offset + pair);
+        let position = word(inputs[0], offset + pairs + section * p.tokens as usize + token);
+        floats(inputs[2], (position * pairs + pair) * 2, 2)
+    };
+    Cow::Owned((0..pairs).flat_map(pair).copied().collect())
+}
+
+/// The factor of queries at a position.
+fn temperature(p: &Params, position: usize) -> f32 {
+    if p.temperature_interval == 0 {
+        return 1.0;
+    }
+    let steps = (position as u64 + u64::from(p.temperature_offset)) / u64::from(p.temperature_interval);
+    1.0 + p.temperature_scale * (steps as f32 + 1.0).ln()
 }
 
 fn rotate(p: &Params, rotations: &[f32], head: &mut [f32]) {

@@ -1,5 +1,6 @@
-//! `lm_rms_norm`, `lm_gated_rms_norm`, `lm_l2_norm`, `lm_glu`, `lm_sigmoid_gate`, `lm_moe_top_k`,
-//! `lm_moe_combine`, `lm_add_rms_norm`: one row at a time. Also `lm_cast_f16`.
+//! `lm_rms_norm`, `lm_layer_norm`, `lm_gated_rms_norm`, `lm_l2_norm`, `lm_glu`, `lm_sigmoid_gate`,
+//! `lm_moe_top_k`, `lm_moe_combine`, `lm_add_rms_norm`: one row at a time. Also `lm_cast_f16` and
+//! `lm_quantize_i8`.
 
 use std::ops::Range;
 
@@ -9,7 +10,8 @@ use super::ReferenceKernel;
 use super::{AtomicWords, Reference, WorkSize, floats, word};
 use crate::KernelFactory;
 use roci_families::{
-    LmAddRmsNorm, LmCastF16, LmGatedRmsNorm, LmGlu, LmL2Norm, LmMoeCombine, LmMoeTopK, LmRmsNorm, LmSigmoidGate,
+    LmAddRmsNorm, LmCastF16, LmGatedRmsNorm, LmGlu, LmL2Norm, LmLayerNorm, LmMoeCombine, LmMoeTopK, LmQuantizeI8,
+    LmRmsNorm, LmSigmoidGate,
 };
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
@@ -17,8 +19,10 @@ use std::sync::Arc;
 /// The kernels of this file, by name.
 pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_cast_f16", |level| Arc::new(ReferenceKernel::<CastF16>::new(level))),
+    ("lm_quantize_i8", |level| Arc::new(ReferenceKernel::<QuantizeI8>::new(level))),
     ("lm_add_rms_norm", |level| Arc::new(ReferenceKernel::<AddRmsNorm>::new(level))),
     ("lm_rms_norm", |level| Arc::new(ReferenceKernel::<RmsNorm>::new(level))),
+    ("lm_layer_norm", |level| Arc::new(ReferenceKernel::<LayerNorm>::new(level))),
     ("lm_gated_rms_norm", |level| Arc::new(ReferenceKernel::<GatedRmsNorm>::new(level))),
     ("lm_l2_norm", |level| Arc::new(ReferenceKernel::<L2Norm>::new(level))),
     ("lm_glu", |level| Arc::new(ReferenceKernel::<Glu>::new(level))),
@@ -29,6 +33,8 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
 
 /// RMS norm of rows.
 pub(crate) struct RmsNorm;
+/// Layer norm of rows.
+pub(crate) struct LayerNorm;
 /// RMS norm of heads, times the SiLU of a gate.
 pub(crate) struct GatedRmsNorm;
 /// L2 norm of rows.
@@ -43,6 +49,8 @@ pub(crate) struct MoeTopK;
 pub(crate) struct MoeCombine;
 /// Converts f32 to f16.
 pub(crate) struct CastF16;
+/// Quantizes rows to int8.
+pub(crate) struct QuantizeI8;
 /// Adds partial sums, then normalizes to f16.
 pub(crate) struct AddRmsNorm;
 
@@ -59,6 +67,40 @@ impl Reference for CastF16 {
         let pairs = floats(inputs[0], 2 * units.start, 2 * units.len());
         for (at, pair) in units.zip(pairs.as_chunks::<2>().0) {
             outputs[0].set_word(at, pack_f16(*pair));
+        }
+    }
+}
+
+impl Reference for QuantizeI8 {
+    type Params = LmQuantizeI8;
+    const INPUTS: usize = 1;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmQuantizeI8) -> Result<WorkSize, String> {
+        if !p.columns.is_multiple_of(32) || !p.x_stride.is_multiple_of(4) {
+            return Err(format!("{} columns with a stride of {} are not whole groups", p.columns, p.x_stride));
+        }
+        Ok(WorkSize { units: p.tokens.into(), cost: 6 * u64::from(p.columns) })
+    }
+
+    fn compute(_: Level, p: &LmQuantizeI8, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let columns = p.columns as usize;
+        for token in units {
+            let row = floats(inputs[0], token * p.x_stride as usize, columns);
+            for (group, values) in row.as_chunks::<32>().0.iter().enumerate() {
+                let to = (token * (columns / 32) + group) * LmQuantizeI8::GROUP_WORDS as usize;
+                let top = values.iter().fold(0f32, |top, value| top.max(value.abs()));
+                let (scale, inverse) = (top / 127.0, if top > 0.0 { 127.0 / top } else { 0.0 });
+                let codes = values.map(|value| (value * inverse).round_ties_even() as i8);
+                for (at, four) in codes.as_chunks::<4>().0.iter().enumerate() {
+                    outputs[0].set_word(to + at, u32::from_le_bytes(four.map(i8::cast_unsigned)));
+                }
+                let sum = |half: &[i8]| scale * half.iter().map(|code| i32::from(*code)).sum::<i32>() as f32;
+                outputs[0].set(to + 8, scale);
+                outputs[0].set(to + 9, sum(&codes[..16]));
+                outputs[0].set(to + 10, sum(&codes[16..]));
+                outputs[0].set_word(to + 11, 0);
+            }
         }
     }
 }
@@ -124,10 +166,47 @@ impl Reference for RmsNorm {
             let x = floats(inputs[0], source * p.x_stride as usize, columns);
             let weight = floats(inputs[1], 0, columns);
             let scale = scale(level, x, p.epsilon);
-            let to = row * p.y_stride as usize;
+            let to = row * p.y_stride as usize + p.y_offset as usize;
             for (c, (x, weight)) in x.iter().zip(weight).enumerate() {
                 let before = if p.flags & LmRmsNorm::ADD == 0 { 0.0 } else { outputs[0].get(to + c) };
-                outputs[0].set(to + c, x * scale * weight + before);
+                outputs[0].set(to + c, (x * scale * weight + before) * p.factor);
+            }
+        }
+    }
+}
+
+impl Reference for LayerNorm {
+    type Params = LmLayerNorm;
+    const INPUTS: usize = 3;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmLayerNorm) -> Result<WorkSize, String> {
+        Ok(WorkSize { units: p.rows.into(), cost: 8 * u64::from(p.columns) })
+    }
+
+    fn compute(level: Level, p: &LmLayerNorm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        let columns = p.columns as usize;
+        let mut centered = vec![0.0; columns];
+        for row in units {
+            let source =
+                if p.flags & LmLayerNorm::GATHER_ROWS == 0 { row } else { word(inputs[2], p.first as usize + row) };
+            let x: Vec<f32> = if p.flags & LmLayerNorm::IN_PLACE == 0 {
+                floats(inputs[0], source * p.x_stride as usize + p.offset as usize, columns).to_vec()
+            } else {
+                let from = source * p.y_stride as usize + p.offset as usize;
+                (from..from + columns).map(|at| outputs[0].get(at)).collect()
+            };
+            let sum: f64 = x.iter().map(|x| f64::from(*x)).sum();
+            let mean = if p.flags & LmLayerNorm::RMS == 0 { (sum / columns.max(1) as f64) as f32 } else { 0.0 };
+            centered.clear();
+            centered.extend(x.iter().map(|x| x - mean));
+            let scale = scale(level, &centered, p.epsilon);
+            let weight = floats(inputs[1], 0, columns);
+            let bias = if p.flags & LmLayerNorm::BIAS == 0 { &[] } else { floats(inputs[1], columns, columns) };
+            for (c, (x, weight)) in centered.iter().zip(weight).enumerate() {
+                let to = row * p.y_stride as usize + p.offset as usize + c;
+                let before = if p.flags & LmLayerNorm::ADD == 0 { 0.0 } else { outputs[0].get(to) };
+                outputs[0].set(to, x * scale * weight + bias.get(c).copied().unwrap_or(0.0) + before);
             }
         }
     }
@@ -144,16 +223,22 @@ impl Reference for GatedRmsNorm {
 
     fn compute(level: Level, p: &LmGatedRmsNorm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
         let [length, gates_offset] = [p.length, p.gates_offset].map(|count| count as usize);
-        let weight = floats(inputs[2], 0, length);
-        let mut normed = vec![0.0; length];
+        let is = |flag: u32| p.flags & flag != 0;
         let mut line = vec![0.0; length];
         for token in units {
             for column in (0..p.heads as usize).map(|head| head * length) {
                 let x = floats(inputs[0], token * p.x_stride as usize + column, length);
                 let gate = floats(inputs[1], token * p.gates_stride as usize + gates_offset + column, length);
-                let scale = scale(level, x, p.epsilon);
-                normed.iter_mut().zip(x).zip(weight).for_each(|((y, x), weight)| *y = x * scale * weight);
-                level.run(GluTask { gate, up: &normed, gelu: false, y: &mut line });
+                let scale = |x: &[f32]| scale(level, x, p.epsilon);
+                line.clear();
+                line.extend_from_slice(gate);
+                level.run(ActivationTask { y: &mut line, activation: LmGlu::SILU });
+                line.iter_mut().zip(x).for_each(|(y, x)| *y *= x);
+                if !is(LmGatedRmsNorm::UNNORMED) {
+                    let scale = scale(if is(LmGatedRmsNorm::GATE_FIRST) { &line } else { x });
+                    let weight = floats(inputs[2], if is(LmGatedRmsNorm::EACH_HEAD) { column } else { 0 }, length);
+                    line.iter_mut().zip(weight).for_each(|(y, weight)| *y *= scale * weight);
+                }
                 let to = token * p.y_stride as usize + column;
                 line.iter().zip(to..).for_each(|(value, at)| outputs[0].set(at, *value));
             }
@@ -216,9 +301,15 @@ impl Reference for Glu {
         let width = p.width as usize;
         let mut line = vec![0.0; width];
         for token in units {
-            let row = floats(inputs[0], token * p.x_stride as usize, 2 * width);
+            let row = floats(inputs[0], token * p.x_stride as usize, if p.gated == 0 { width } else { 2 * width });
             let Some((gate, up)) = row.split_at_checked(width) else { return };
-            level.run(GluTask { gate, up, gelu: p.gelu != 0, y: &mut line });
+            line.copy_from_slice(gate);
+            level.run(ActivationTask { y: &mut line, activation: p.activation });
+            if p.gated != 0 {
+                let add_one = p.activation == LmGlu::SWIGLU_OAI;
+                let factor = |up: &f32| if add_one { up.clamp(-7.0, 7.0) + 1.0 } else { *up };
+                line.iter_mut().zip(up).for_each(|(y, up)| *y *= factor(up));
+            }
             for (c, value) in line.iter().enumerate() {
                 outputs[0].set(token * p.y_stride as usize + c, *value);
             }
@@ -226,24 +317,21 @@ impl Reference for Glu {
     }
 }
 
-struct GluTask<'a> {
-    gate: &'a [f32],
-    up: &'a [f32],
-    gelu: bool,
+struct ActivationTask<'a> {
     y: &'a mut [f32],
+    activation: u32,
 }
 
-impl Task for GluTask<'_> {
+impl Task for ActivationTask<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        for ((y, gate), up) in self.y.iter_mut().zip(self.gate).zip(self.up) {
-            let z = if self.gelu { 1.595_769 * (gate + 0.044_715 * gate * gate * gate) } else { *gate };
-            // Uses the exponential of a non-positive number, which vectorizes.
-            let small = crate::fast_math::exp(-z.abs());
-            let share = if z < 0.0 { small } else { 1.0 } / (1.0 + small);
-            *y = gate * share * up;
+        match self.activation {
+            LmGlu::GELU => swish(self.y, |x| (x, 1.595_769 * (x + 0.044_715 * x * x * x))),
+            LmGlu::RELU_SQUARED => self.y.iter_mut().for_each(|y| *y = y.max(0.0) * y.max(0.0)),
+            LmGlu::SWIGLU_OAI => swish(self.y, |x| (x.min(7.0), 1.702 * x.min(7.0))),
+            _ => swish(self.y, |x| (x, x)),
         }
     }
 }
@@ -274,9 +362,21 @@ impl Reference for SigmoidGate {
     }
 }
 
+/// `x / (1 + exp(-z))` of each value, where `of` computes `x` and `z` from it.
+#[inline(always)]
+fn swish(values: &mut [f32], of: impl Fn(f32) -> (f32, f32)) {
+    for value in values {
+        let (x, z) = of(*value);
+        // Uses the exponential of a non-positive number, which vectorizes.
+        let small = crate::fast_math::exp(-z.abs());
+        let share = if z < 0.0 { small } else { 1.0 } / (1.0 + small);
+        *value = x * share;
+    }
+}
+
 impl Reference for MoeTopK {
     type Params = LmMoeTopK;
-    const INPUTS: usize = 1;
+    const INPUTS: usize = 2;
     const OUTPUTS: usize = 2;
 
     fn work_size(p: &LmMoeTopK) -> Result<WorkSize, String> {
@@ -289,16 +389,40 @@ impl Reference for MoeTopK {
     fn compute(_: Level, p: &LmMoeTopK, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
         for token in units {
             let scores = floats(inputs[0], token * p.stride as usize, p.experts as usize);
+            let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let total: f32 = scores.iter().map(|score| (score - top).exp()).sum();
+            let is_sigmoid = p.flags & LmMoeTopK::SIGMOID != 0;
+            let weight =
+                |score: &f32| if is_sigmoid { 1.0 / (1.0 + (-score).exp()) } else { (score - top).exp() / total };
+            let weights: Vec<f32> = scores.iter().map(weight).collect();
+            let bias = if p.flags & LmMoeTopK::BIAS == 0 { &[] } else { floats(inputs[1], 0, scores.len()) };
+            let rank = |expert: usize| weights[expert] + bias.get(expert).copied().unwrap_or(0.0);
             let mut order: Vec<usize> = (0..scores.len()).collect();
-            order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+            if p.groups != 0 {
+                let size = scores.len() / p.groups as usize;
+                let score = |group: usize| {
+                    let mut ranks: Vec<f32> = (group * size..(group + 1) * size).map(rank).collect();
+                    ranks.sort_by(|a, b| b.total_cmp(a));
+                    ranks.iter().take(2).sum::<f32>()
+                };
+                let mut groups: Vec<usize> = (0..p.groups as usize).collect();
+                groups.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
+                groups.truncate(p.groups_used as usize);
+                order.retain(|expert| groups.contains(&(expert / size)));
+            }
+            order.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)));
             order.truncate(p.used as usize);
-            let Some(&best) = order.first() else { continue };
-            let weight = |expert: usize| (scores[expert] - scores[best]).exp();
-            let total: f32 = order.iter().map(|&expert| weight(expert)).sum();
+            let sum: f32 = order.iter().map(|&expert| weights[expert]).sum();
+            let sum = if p.flags & LmMoeTopK::NORMALIZED == 0 { 1.0 } else { sum.max(LmMoeTopK::LOWEST_SUM) };
             for (slot, &expert) in order.iter().enumerate() {
                 let at = token * p.used as usize + slot;
                 outputs[0].set_word(at, expert as u32);
-                outputs[1].set(at, weight(expert) / total);
+                let scale = if p.flags & LmMoeTopK::SCALES == 0 {
+                    1.0
+                } else {
+                    floats(inputs[1], p.experts as usize + expert, 1)[0]
+                };
+                outputs[1].set(at, weights[expert] / sum * p.scale * scale);
             }
         }
     }
@@ -320,7 +444,7 @@ impl Reference for MoeCombine {
             line.fill(0.0);
             for pair in token * p.used as usize..(token + 1) * p.used as usize {
                 let share = inputs[1].get(pair).map_or(0.0, |word| f32::from_bits(*word));
-                let x = floats(inputs[0], pair * p.x_stride as usize, columns);
+                let x = floats(inputs[0], pair / p.sharing.max(1) as usize * p.x_stride as usize, columns);
                 line.iter_mut().zip(x).for_each(|(sum, x)| *sum += share * x);
             }
             for (c, sum) in line.iter().enumerate() {

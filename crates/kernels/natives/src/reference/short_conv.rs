@@ -53,12 +53,14 @@ impl Reference for ShortConv {
         let blocks = all.div_ceil(CHANNELS);
         let (states, y) = (outputs[0], outputs[1]);
         let mut line = [0.0; CHANNELS];
+        let is = |flag: u32| p.flags & flag != 0;
         for unit in units {
             let sequence = Sequence::at(inputs[0], p.first as usize + 4 * (unit / blocks));
             let first = unit % blocks * CHANNELS;
             let channels = CHANNELS.min(all - first);
             let line = &mut line[..channels];
             let weights = floats(inputs[2], first * taps, channels * taps);
+            let biases = if is(LmShortConv::BIAS) { floats(inputs[2], all * taps + first, channels) } else { &[] };
             let state = |slot: usize, row: usize| (slot * window + row) * all + first;
             // A copy, because the same slot may be overwritten.
             let mut before = vec![0.0; window * channels];
@@ -66,10 +68,22 @@ impl Reference for ShortConv {
                 let Some(slot) = sequence.read else { break };
                 values.iter_mut().zip(state(slot, row)..).for_each(|(value, at)| *value = states.get(at));
             }
-            let x = |token: usize| floats(inputs[1], token * p.x_stride as usize + first, channels);
-            let rows: Vec<&[f32]> = before.chunks(channels).chain(sequence.tokens.clone().map(x)).collect();
+            let columns = |token: usize, offset: u32| {
+                floats(inputs[1], token * p.x_stride as usize + offset as usize + first, channels)
+            };
+            let gate = |token: usize| {
+                let pairs = columns(token, p.x_offset).iter().zip(columns(token, p.input_gates_offset));
+                pairs.map(|(x, gate)| x * gate).collect()
+            };
+            let gated: Vec<Vec<f32>> = sequence.tokens.clone().filter(|_| is(LmShortConv::GATED)).map(gate).collect();
+            let x = |(index, token): (usize, usize)| {
+                gated.get(index).map_or_else(|| columns(token, p.x_offset), Vec::as_slice)
+            };
+            let rows = before.chunks(channels).chain(sequence.tokens.clone().enumerate().map(x));
+            let rows: Vec<&[f32]> = rows.collect();
             for (rows, token) in rows.windows(taps).zip(sequence.tokens.clone()) {
-                level.run(Convolution { rows, weights, silu: p.silu != 0, y: line });
+                let gates = if is(LmShortConv::GATED) { columns(token, p.output_gates_offset) } else { &[] };
+                level.run(Convolution { rows, weights, biases, gates, silu: is(LmShortConv::SILU), y: line });
                 let to = token * p.y_stride as usize + first;
                 line.iter().zip(to..).for_each(|(value, at)| y.set(at, *value));
             }
@@ -85,6 +99,10 @@ struct Convolution<'a> {
     rows: &'a [&'a [f32]],
     /// A weight per tap of each channel.
     weights: &'a [f32],
+    /// A bias per channel; empty for none.
+    biases: &'a [f32],
+    /// A factor of each result; empty for none.
+    gates: &'a [f32],
     silu: bool,
     y: &'a mut [f32],
 }
@@ -101,12 +119,18 @@ impl Task for Convolution<'_> {
                 *y += weight * x;
             }
         }
+        for (y, bias) in self.y.iter_mut().zip(self.biases) {
+            *y += bias;
+        }
         if self.silu {
-            for y in self.y {
+            for y in self.y.iter_mut() {
                 // Uses the exponential of a non-positive number, which vectorizes.
                 let small = crate::fast_math::exp(-y.abs());
                 *y *= if *y < 0.0 { small } else { 1.0 } / (1.0 + small);
             }
+        }
+        for (y, gate) in self.y.iter_mut().zip(self.gates) {
+            *y *= gate;
         }
     }
 }

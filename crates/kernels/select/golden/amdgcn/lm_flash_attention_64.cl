@@ -19,6 +19,12 @@ typedef struct {
     float soft_cap;
     uint window;
     uint packed;
+    uint sinks;
+    uint chunk;
+    uint own;
+    uint after;
+    uint alibi_heads;
+    float alibi;
 } Params;
 typedef struct { half4 e[2176]; } array2176_half4_;
 typedef struct { float4 e[1280]; } array1280_float4_;
@@ -255,7 +261,7 @@ ROCI_FN void store_output(uint pass_index, uint row_1, uint at, float weight_sum
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void lm_flash_attention_64(global const uint *inputs, global const float *q, global const half4 *keys, global const half4 *values, global uint *y, Params params) {
+void lm_flash_attention_64(global const uint *inputs, global const float *q, global const half4 *keys, global const half4 *values, global const float *sinks, global uint *y, Params params) {
     local array2176_half4_ tile;
     local array1280_float4_ scores;
     local array1152_half4_ weights;
@@ -313,44 +319,51 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
         const uint _e102 = params.window;
         begin = (((first_position + 1u) - _e102) / 64u) * 64u;
     }
-    const uint _e108 = begin;
-    const uint end = (rows > 0u) ? (last_position + 1u) : _e108;
+    const uint _e110 = params.chunk;
+    if (_e110 != 0u) {
+        const uint _e113 = begin;
+        const uint _e116 = params.chunk;
+        const uint _e122 = params.chunk;
+        begin = __builtin_elementwise_max(_e113, ((roci_div_u32(first_position, __builtin_elementwise_max(_e116, 1u)) * _e122) / 64u) * 64u);
+    }
+    const uint _e129 = begin;
+    const uint end = (rows > 0u) ? (last_position + 1u) : _e129;
     const uint load_row = lane / 16u;
     const uint load_column = lane % 16u;
     if (lane < 128u) {
-        const uint _e121 = begin;
-        const uint _e125 = cache_row_of(__builtin_elementwise_min(_e121 + lane, last_position), table_1, group.y, &params, inputs);
-        cache_rows.e[lane] = _e125;
+        const uint _e142 = begin;
+        const uint _e146 = cache_row_of(__builtin_elementwise_min(_e142 + lane, last_position), table_1, group.y, &params, inputs);
+        cache_rows.e[lane] = _e146;
     }
     if (lane == 0u) {
         needs_rescale.e[0] = 0u;
     }
     i = lane;
     while (true) {
-        const uint _e132 = i;
-        if (!(_e132 < 1024u)) {
+        const uint _e153 = i;
+        if (!(_e153 < 1024u)) {
             break;
         }
         {
-            const uint _e135 = i;
-            const uint row_2 = base_row + __builtin_elementwise_min(_e135 / 16u, last_row);
-            const uint _e143 = params.q_stride;
-            const uint _e152 = i;
-            const uint at_3 = (((first_token + roci_div_u32(row_2, gqa_ratio)) * _e143) + (((group.y * gqa_ratio) + roci_mod_u32(row_2, gqa_ratio)) * 64u)) + ((_e152 % 16u) * 4u);
-            const uint _e158 = i;
-            const uint _e162 = i;
-            const float _e168 = q[at_3];
-            const float _e173 = q[at_3 + 1u];
-            const float _e178 = q[at_3 + 2u];
-            const float _e183 = q[at_3 + 3u];
-            tile.e[((_e158 / 16u) * 34u) + (_e162 % 16u)] = __builtin_convertvector(((float4)(_e168, _e173, _e178, _e183)), half4);
+            const uint _e156 = i;
+            const uint row_2 = base_row + __builtin_elementwise_min(_e156 / 16u, last_row);
+            const uint _e164 = params.q_stride;
+            const uint _e173 = i;
+            const uint at_3 = (((first_token + roci_div_u32(row_2, gqa_ratio)) * _e164) + (((group.y * gqa_ratio) + roci_mod_u32(row_2, gqa_ratio)) * 64u)) + ((_e173 % 16u) * 4u);
+            const uint _e179 = i;
+            const uint _e183 = i;
+            const float _e189 = q[at_3];
+            const float _e194 = q[at_3 + 1u];
+            const float _e199 = q[at_3 + 2u];
+            const float _e204 = q[at_3 + 3u];
+            tile.e[((_e179 / 16u) * 34u) + (_e183 % 16u)] = __builtin_convertvector(((float4)(_e189, _e194, _e199, _e204)), half4);
         }
-        const uint _e186 = i;
-        i = _e186 + 256u;
+        const uint _e207 = i;
+        i = _e207 + 256u;
     }
     roci_barrier_workgroup();
-    const TileElements _e189 = load_keys(load_row, load_column, keys, &cache_rows);
-    next_elements = _e189;
+    const TileElements _e210 = load_keys(load_row, load_column, keys, &cache_rows);
+    next_elements = _e210;
     const uint tile_row = (lane / 64u) * 16u;
     const uint column_half = (lane / 32u) % 2u;
     const uint q_start = tile_row * 34u;
@@ -364,230 +377,243 @@ void lm_flash_attention_64(global const uint *inputs, global const float *q, glo
     const uint row_token = first_token + roci_div_u32(base_row + __builtin_elementwise_min(row_3, last_row), gqa_ratio);
     const uint position_2 = inputs[row_token];
     visible = (KeyRange){.begin = 0u, .end = (position_2 + 1u)};
-    const uint _e270 = params.window;
-    if (_e270 != 0u) {
-        const uint _e279 = params.window;
-        local_1 = (position_2 + 1u) > _e279;
+    const uint _e291 = params.window;
+    if (_e291 != 0u) {
+        const uint _e300 = params.window;
+        local_1 = (position_2 + 1u) > _e300;
     } else {
         local_1 = false;
     }
-    const bool _e282 = local_1;
-    if (_e282) {
-        const uint _e288 = params.window;
-        visible.begin = (position_2 + 1u) - _e288;
+    const bool _e303 = local_1;
+    if (_e303) {
+        const uint _e309 = params.window;
+        visible.begin = (position_2 + 1u) - _e309;
+    }
+    const uint _e313 = params.chunk;
+    if (_e313 != 0u) {
+        const uint _e318 = visible.begin;
+        const uint _e321 = params.chunk;
+        const uint _e327 = params.chunk;
+        visible.begin = __builtin_elementwise_max(_e318, roci_div_u32(position_2, __builtin_elementwise_max(_e321, 1u)) * _e327);
     }
     const uint score_at = (row_3 * 20u) + quarter_1;
     const uint weight_at = (row_3 * 18u) + quarter_1;
     const uint k_start = (column_half * 32u) * 34u;
     const uint v_start = column_half * 8u;
     const uint score_start = (tile_row * 20u) + (column_half * 8u);
-    const uint _e319 = begin;
-    first = _e319;
+    const uint head_1 = (group.y * gqa_ratio) + roci_mod_u32(first_row + row_3, gqa_ratio);
+    const uint _e358 = params.sinks;
+    if (_e358 != 0u) {
+        const float _e363 = sinks[head_1];
+        row_max = _e363;
+        weight_sum = (quarter_1 == 0u) ? 1.0f : 0.0f;
+    }
+    const uint _e377 = begin;
+    first = _e377;
     while (true) {
-        const uint _e321 = first;
-        if (!(_e321 < end)) {
+        const uint _e379 = first;
+        if (!(_e379 < end)) {
             break;
         }
         {
-            const TileElements _e323 = next_elements;
-            store_tile(_e323, load_row, load_column, &tile);
-            const uint _e324 = slot;
-            const TileElements _e326 = load_values(_e324 + load_row, load_column, values, &cache_rows);
-            next_elements = _e326;
+            const TileElements _e381 = next_elements;
+            store_tile(_e381, load_row, load_column, &tile);
+            const uint _e382 = slot;
+            const TileElements _e384 = load_values(_e382 + load_row, load_column, values, &cache_rows);
+            next_elements = _e384;
             roci_barrier_workgroup();
             s0_ = (float8)(0);
             s1_ = (float8)(0);
-            const half16 _e338 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 0u], 34u * 4u);
-            const float8 _e339 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q0_, _e338, _e339);
-            const half16 _e348 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 0u], 34u * 4u);
-            const float8 _e349 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q0_, _e348, _e349);
-            const half16 _e358 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 4u], 34u * 4u);
-            const float8 _e359 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q1_, _e358, _e359);
-            const half16 _e368 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 4u], 34u * 4u);
-            const float8 _e369 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q1_, _e368, _e369);
-            const half16 _e378 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 8u], 34u * 4u);
-            const float8 _e379 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q2_, _e378, _e379);
-            const half16 _e388 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 8u], 34u * 4u);
-            const float8 _e389 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q2_, _e388, _e389);
-            const half16 _e398 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 12u], 34u * 4u);
-            const float8 _e399 = s0_;
-            s0_ = roci_wmma_multiply_add_f32(q3_, _e398, _e399);
-            const half16 _e408 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 12u], 34u * 4u);
-            const float8 _e409 = s1_;
-            s1_ = roci_wmma_multiply_add_f32(q3_, _e408, _e409);
-            const float8 _e411 = s0_;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u, _e411);
-            const float8 _e415 = s1_;
-            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u, _e415);
+            const half16 _e396 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 0u], 34u * 4u);
+            const float8 _e397 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q0_, _e396, _e397);
+            const half16 _e406 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 0u], 34u * 4u);
+            const float8 _e407 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q0_, _e406, _e407);
+            const half16 _e416 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 4u], 34u * 4u);
+            const float8 _e417 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q1_, _e416, _e417);
+            const half16 _e426 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 4u], 34u * 4u);
+            const float8 _e427 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q1_, _e426, _e427);
+            const half16 _e436 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 8u], 34u * 4u);
+            const float8 _e437 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q2_, _e436, _e437);
+            const half16 _e446 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 8u], 34u * 4u);
+            const float8 _e447 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q2_, _e446, _e447);
+            const half16 _e456 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 0u) + 12u], 34u * 4u);
+            const float8 _e457 = s0_;
+            s0_ = roci_wmma_multiply_add_f32(q3_, _e456, _e457);
+            const half16 _e466 = roci_wmma_load_b_f16_local_columns((local half *)&tile.e[(k_start + 544u) + 12u], 34u * 4u);
+            const float8 _e467 = s1_;
+            s1_ = roci_wmma_multiply_add_f32(q3_, _e466, _e467);
+            const float8 _e469 = s0_;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u, _e469);
+            const float8 _e473 = s1_;
+            roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u, _e473);
             roci_barrier_workgroup();
-            const TileElements _e421 = next_elements;
-            store_tile(_e421, load_row, load_column, &tile);
-            const uint _e423 = slot;
-            const TileElements _e426 = load_keys((64u - _e423) + load_row, load_column, keys, &cache_rows);
-            next_elements = _e426;
-            const float4 _e429 = scores.e[score_at];
-            const uint _e430 = first;
-            const KeyRange _e434 = visible;
-            const float4 a = masked_scores(_e429, _e430 + (quarter_1 * 4u), _e434, &params);
-            const float4 _e440 = scores.e[score_at + 4u];
-            const uint _e441 = first;
-            const KeyRange _e447 = visible;
-            const float4 b = masked_scores(_e440, (_e441 + (quarter_1 * 4u)) + 16u, _e447, &params);
-            const float4 _e453 = scores.e[score_at + 8u];
-            const uint _e454 = first;
-            const KeyRange _e460 = visible;
-            const float4 c = masked_scores(_e453, (_e454 + (quarter_1 * 4u)) + 32u, _e460, &params);
-            const float4 _e466 = scores.e[score_at + 12u];
-            const uint _e467 = first;
-            const KeyRange _e473 = visible;
-            const float4 d = masked_scores(_e466, (_e467 + (quarter_1 * 4u)) + 48u, _e473, &params);
-            const float _e475 = max_component(a);
-            const float _e476 = max_component(b);
-            const float _e478 = max_component(c);
-            const float _e479 = max_component(d);
-            tile_max = __builtin_elementwise_maxnum(__builtin_elementwise_maxnum(_e475, _e476), __builtin_elementwise_maxnum(_e478, _e479));
-            const float _e483 = tile_max;
-            const float _e484 = tile_max;
-            const float _e486 = roci_subgroup_shuffle_xor_f32(_e484, 1u);
-            tile_max = __builtin_elementwise_maxnum(_e483, _e486);
-            const float _e488 = tile_max;
-            const float _e489 = tile_max;
-            const float _e491 = roci_subgroup_shuffle_xor_f32(_e489, 2u);
-            tile_max = __builtin_elementwise_maxnum(_e488, _e491);
-            const float _e493 = tile_max;
-            const float _e494 = row_max;
-            if (_e493 > (_e494 + 10.0f)) {
-                const float _e498 = row_max;
-                const float _e499 = tile_max;
-                const float scale = __builtin_elementwise_exp(_e498 - _e499);
-                const float _e502 = weight_sum;
-                weight_sum = _e502 * scale;
+            const TileElements _e479 = next_elements;
+            store_tile(_e479, load_row, load_column, &tile);
+            const uint _e481 = slot;
+            const TileElements _e484 = load_keys((64u - _e481) + load_row, load_column, keys, &cache_rows);
+            next_elements = _e484;
+            const float4 _e487 = scores.e[score_at];
+            const uint _e488 = first;
+            const KeyRange _e492 = visible;
+            const float4 a = masked_scores(_e487, _e488 + (quarter_1 * 4u), _e492, &params);
+            const float4 _e498 = scores.e[score_at + 4u];
+            const uint _e499 = first;
+            const KeyRange _e505 = visible;
+            const float4 b = masked_scores(_e498, (_e499 + (quarter_1 * 4u)) + 16u, _e505, &params);
+            const float4 _e511 = scores.e[score_at + 8u];
+            const uint _e512 = first;
+            const KeyRange _e518 = visible;
+            const float4 c = masked_scores(_e511, (_e512 + (quarter_1 * 4u)) + 32u, _e518, &params);
+            const float4 _e524 = scores.e[score_at + 12u];
+            const uint _e525 = first;
+            const KeyRange _e531 = visible;
+            const float4 d = masked_scores(_e524, (_e525 + (quarter_1 * 4u)) + 48u, _e531, &params);
+            const float _e533 = max_component(a);
+            const float _e534 = max_component(b);
+            const float _e536 = max_component(c);
+            const float _e537 = max_component(d);
+            tile_max = __builtin_elementwise_maxnum(__builtin_elementwise_maxnum(_e533, _e534), __builtin_elementwise_maxnum(_e536, _e537));
+            const float _e541 = tile_max;
+            const float _e542 = tile_max;
+            const float _e544 = roci_subgroup_shuffle_xor_f32(_e542, 1u);
+            tile_max = __builtin_elementwise_maxnum(_e541, _e544);
+            const float _e546 = tile_max;
+            const float _e547 = tile_max;
+            const float _e549 = roci_subgroup_shuffle_xor_f32(_e547, 2u);
+            tile_max = __builtin_elementwise_maxnum(_e546, _e549);
+            const float _e551 = tile_max;
+            const float _e552 = row_max;
+            if (_e551 > (_e552 + 10.0f)) {
+                const float _e556 = row_max;
+                const float _e557 = tile_max;
+                const float scale = __builtin_elementwise_exp(_e556 - _e557);
+                const float _e560 = weight_sum;
+                weight_sum = _e560 * scale;
                 rescale.e[row_3] = scale;
-                const float _e506 = row_max;
-                if (_e506 > (-3e38f)) {
+                const float _e564 = row_max;
+                if (_e564 > (-3e38f)) {
                     needs_rescale.e[0] = 1u;
                 }
-                const float _e512 = tile_max;
-                row_max = _e512;
+                const float _e570 = tile_max;
+                row_max = _e570;
             } else {
                 rescale.e[row_3] = 1.0f;
             }
-            const float _e516 = row_max;
-            const float4 e = softmax_weights(a, _e516);
-            const float _e518 = row_max;
-            const float4 f = softmax_weights(b, _e518);
-            const float _e520 = row_max;
-            const float4 g = softmax_weights(c, _e520);
-            const float _e522 = row_max;
-            const float4 h = softmax_weights(d, _e522);
-            const float _e524 = weight_sum;
-            const float _e525 = sum_components(e);
-            const float _e526 = sum_components(f);
-            const float _e528 = sum_components(g);
-            const float _e529 = sum_components(h);
-            weight_sum = _e524 + ((_e525 + _e526) + (_e528 + _e529));
+            const float _e574 = row_max;
+            const float4 e = softmax_weights(a, _e574);
+            const float _e576 = row_max;
+            const float4 f = softmax_weights(b, _e576);
+            const float _e578 = row_max;
+            const float4 g = softmax_weights(c, _e578);
+            const float _e580 = row_max;
+            const float4 h = softmax_weights(d, _e580);
+            const float _e582 = weight_sum;
+            const float _e583 = sum_components(e);
+            const float _e584 = sum_components(f);
+            const float _e586 = sum_components(g);
+            const float _e587 = sum_components(h);
+            weight_sum = _e582 + ((_e583 + _e584) + (_e586 + _e587));
             weights.e[weight_at] = __builtin_convertvector(e, half4);
             weights.e[weight_at + 4u] = __builtin_convertvector(f, half4);
             weights.e[weight_at + 8u] = __builtin_convertvector(g, half4);
             weights.e[weight_at + 12u] = __builtin_convertvector(h, half4);
             roci_barrier_workgroup();
-            const uint _e553 = needs_rescale.e[0];
+            const uint _e611 = needs_rescale.e[0];
             roci_barrier_workgroup();
-            if (_e553 != 0u) {
-                const float8 _e556 = o0_;
-                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u, _e556);
-                const float8 _e560 = o1_;
-                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u, _e560);
+            if (_e611 != 0u) {
+                const float8 _e614 = o0_;
+                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u, _e614);
+                const float8 _e618 = o1_;
+                roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u, _e618);
                 roci_barrier_workgroup();
                 i_1 = 0u;
                 while (true) {
-                    const uint _e568 = i_1;
-                    if (!(_e568 < 16u)) {
+                    const uint _e626 = i_1;
+                    if (!(_e626 < 16u)) {
                         break;
                     }
                     {
-                        const uint _e572 = i_1;
-                        const float4 _e575 = scores.e[score_at + _e572];
-                        const float _e578 = rescale.e[row_3];
-                        scores.e[score_at + _e572] = _e575 * _e578;
+                        const uint _e630 = i_1;
+                        const float4 _e633 = scores.e[score_at + _e630];
+                        const float _e636 = rescale.e[row_3];
+                        scores.e[score_at + _e630] = _e633 * _e636;
                     }
-                    const uint _e580 = i_1;
-                    i_1 = _e580 + 4u;
+                    const uint _e638 = i_1;
+                    i_1 = _e638 + 4u;
                 }
                 roci_barrier_workgroup();
-                const float8 _e586 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u);
-                o0_ = _e586;
-                const float8 _e592 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u);
-                o1_ = _e592;
+                const float8 _e644 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u);
+                o0_ = _e644;
+                const float8 _e650 = roci_wmma_load_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u);
+                o1_ = _e650;
             }
             if (lane == 0u) {
                 needs_rescale.e[0] = 0u;
             }
             if (lane < 64u) {
-                const uint _e601 = slot;
-                const uint _e604 = first;
-                const uint _e610 = cache_row_of(__builtin_elementwise_min((_e604 + 128u) + lane, last_position), table_1, group.y, &params, inputs);
-                cache_rows.e[_e601 + lane] = _e610;
+                const uint _e659 = slot;
+                const uint _e662 = first;
+                const uint _e668 = cache_row_of(__builtin_elementwise_min((_e662 + 128u) + lane, last_position), table_1, group.y, &params, inputs);
+                cache_rows.e[_e659 + lane] = _e668;
             }
-            const uint _e612 = slot;
-            slot = 64u - _e612;
+            const uint _e670 = slot;
+            slot = 64u - _e670;
             const half16 p0_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(tile_row * 18u) + 0u], 18u * 4u);
             const half16 p1_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(tile_row * 18u) + 4u], 18u * 4u);
             const half16 p2_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(tile_row * 18u) + 8u], 18u * 4u);
             const half16 p3_ = roci_wmma_load_a_f16_local_rows((local half *)&weights.e[(tile_row * 18u) + 12u], 18u * 4u);
-            const half16 _e653 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 0u) + 0u], 34u * 4u);
-            const float8 _e654 = o0_;
-            o0_ = roci_wmma_multiply_add_f32(p0_, _e653, _e654);
-            const half16 _e663 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 544u) + 0u], 34u * 4u);
-            const float8 _e664 = o0_;
-            o0_ = roci_wmma_multiply_add_f32(p1_, _e663, _e664);
-            const half16 _e673 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1088u) + 0u], 34u * 4u);
-            const float8 _e674 = o0_;
-            o0_ = roci_wmma_multiply_add_f32(p2_, _e673, _e674);
-            const half16 _e683 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1632u) + 0u], 34u * 4u);
-            const float8 _e684 = o0_;
-            o0_ = roci_wmma_multiply_add_f32(p3_, _e683, _e684);
-            const half16 _e693 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 0u) + 4u], 34u * 4u);
-            const float8 _e694 = o1_;
-            o1_ = roci_wmma_multiply_add_f32(p0_, _e693, _e694);
-            const half16 _e703 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 544u) + 4u], 34u * 4u);
-            const float8 _e704 = o1_;
-            o1_ = roci_wmma_multiply_add_f32(p1_, _e703, _e704);
-            const half16 _e713 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1088u) + 4u], 34u * 4u);
-            const float8 _e714 = o1_;
-            o1_ = roci_wmma_multiply_add_f32(p2_, _e713, _e714);
-            const half16 _e723 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1632u) + 4u], 34u * 4u);
-            const float8 _e724 = o1_;
-            o1_ = roci_wmma_multiply_add_f32(p3_, _e723, _e724);
+            const half16 _e711 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 0u) + 0u], 34u * 4u);
+            const float8 _e712 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p0_, _e711, _e712);
+            const half16 _e721 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 544u) + 0u], 34u * 4u);
+            const float8 _e722 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p1_, _e721, _e722);
+            const half16 _e731 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1088u) + 0u], 34u * 4u);
+            const float8 _e732 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p2_, _e731, _e732);
+            const half16 _e741 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1632u) + 0u], 34u * 4u);
+            const float8 _e742 = o0_;
+            o0_ = roci_wmma_multiply_add_f32(p3_, _e741, _e742);
+            const half16 _e751 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 0u) + 4u], 34u * 4u);
+            const float8 _e752 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p0_, _e751, _e752);
+            const half16 _e761 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 544u) + 4u], 34u * 4u);
+            const float8 _e762 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p1_, _e761, _e762);
+            const half16 _e771 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1088u) + 4u], 34u * 4u);
+            const float8 _e772 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p2_, _e771, _e772);
+            const half16 _e781 = roci_wmma_load_b_f16_local_rows((local half *)&tile.e[(v_start + 1632u) + 4u], 34u * 4u);
+            const float8 _e782 = o1_;
+            o1_ = roci_wmma_multiply_add_f32(p3_, _e781, _e782);
             roci_barrier_workgroup();
         }
-        const uint _e726 = first;
-        first = _e726 + 64u;
+        const uint _e784 = first;
+        first = _e784 + 64u;
     }
-    const float _e729 = weight_sum;
-    const float _e730 = weight_sum;
-    const float _e732 = roci_subgroup_shuffle_xor_f32(_e730, 1u);
-    weight_sum = _e729 + _e732;
-    const float _e734 = weight_sum;
-    const float _e735 = weight_sum;
-    const float _e737 = roci_subgroup_shuffle_xor_f32(_e735, 2u);
-    weight_sum = _e734 + _e737;
-    const uint head_1 = (group.y * gqa_ratio) + roci_mod_u32(first_row + row_3, gqa_ratio);
-    const uint _e746 = params.y_stride;
-    const uint at_4 = (row_token * _e746) + (head_1 * 64u);
-    const float8 _e751 = o0_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u, _e751);
-    const float8 _e755 = o1_;
-    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u, _e755);
+    const float _e787 = weight_sum;
+    const float _e788 = weight_sum;
+    const float _e790 = roci_subgroup_shuffle_xor_f32(_e788, 1u);
+    weight_sum = _e787 + _e790;
+    const float _e792 = weight_sum;
+    const float _e793 = weight_sum;
+    const float _e795 = roci_subgroup_shuffle_xor_f32(_e793, 2u);
+    weight_sum = _e792 + _e795;
+    const uint _e799 = params.y_stride;
+    const uint at_4 = (row_token * _e799) + (head_1 * 64u);
+    const float8 _e804 = o0_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start], 20u * 4u, _e804);
+    const float8 _e808 = o1_;
+    roci_wmma_store_c_f32_local_rows((local float *)&scores.e[score_start + 4u], 20u * 4u, _e808);
     roci_barrier_workgroup();
     if (row_3 < rows) {
-        const float _e763 = weight_sum;
-        store_output(0u, row_3, at_4, _e763, quarter_1, &params, y, &scores);
+        const float _e816 = weight_sum;
+        store_output(0u, row_3, at_4, _e816, quarter_1, &params, y, &scores);
     }
 }

@@ -152,49 +152,56 @@ ROCI_FN float activation(float v, private const Params *params) {
     return v / (1.0f + __builtin_elementwise_exp(-z));
 }
 
-ROCI_FN float gated_unit(uint row, float2 sums, private const Params *params, global const float *bias) {
+ROCI_FN float gated_unit(uint row, uint first_row, float2 sums, private const Params *params, global const float *bias) {
     float2 v_1 = (float2)(0.0f);
     v_1 = sums;
-    const uint _e5 = (*params).flags;
-    if ((_e5 & 2u) != 0u) {
-        const float2 _e10 = v_1;
-        const float _e13 = bias[row];
-        const float _e18 = bias[row + 1u];
-        v_1 = _e10 + ((float2)(_e13, _e18));
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 2u) != 0u) {
+        const float2 _e11 = v_1;
+        const float _e15 = bias[first_row + row];
+        const float _e21 = bias[(first_row + row) + 1u];
+        v_1 = _e11 + ((float2)(_e15, _e21));
     }
-    const float _e22 = v_1.x;
-    const float _e23 = activation(_e22, params);
-    const float _e25 = v_1.y;
-    return _e23 * _e25;
+    const uint _e26 = (*params).flags;
+    if ((_e26 & 12u) == 12u) {
+        const float _e32 = v_1.x;
+        const float gate = __builtin_elementwise_minnum(_e32, 7.0f);
+        const float _e42 = v_1.y;
+        return (gate / (1.0f + __builtin_elementwise_exp((-1.702f) * gate))) * (__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e42, -7.0f), 7.0f) + 1.0f);
+    }
+    const float _e50 = v_1.x;
+    const float _e51 = activation(_e50, params);
+    const float _e53 = v_1.y;
+    return _e51 * _e53;
 }
 
-ROCI_FN void epilogue_gated(uint token, uint row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_gated(uint token, uint row_1, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    const uint _e7 = (*params).y_stride;
+    const uint _e11 = (*params).y_offset;
+    const float _e17 = gated_unit(row_1, first_row_1, sums_1, params, bias);
+    y[((token * _e7) + _e11) + (row_1 / 2u)] = _e17;
+}
+
+ROCI_FN void epilogue(uint token_1, uint row_2, uint first_row_2, float sum, private const Params *params, global const float *bias, global float *y) {
+    float v_2 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
-    const float _e16 = gated_unit(row_1, sums_1, params, bias);
-    y[((token * _e6) + _e10) + (row_1 / 2u)] = _e16;
-}
-
-ROCI_FN void epilogue(uint token_1, uint row_2, float sum, private const Params *params, global const float *bias, global float *y) {
-    float v_2 = 0.0f;
-    const uint _e5 = (*params).y_stride;
-    const uint _e9 = (*params).y_offset;
-    const uint at = ((token_1 * _e5) + _e9) + row_2;
+    const uint at = ((token_1 * _e6) + _e10) + row_2;
     v_2 = sum;
-    const uint _e15 = (*params).flags;
-    if ((_e15 & 2u) != 0u) {
-        const float _e20 = v_2;
-        const float _e23 = bias[row_2];
-        v_2 = _e20 + _e23;
+    const uint _e16 = (*params).flags;
+    if ((_e16 & 2u) != 0u) {
+        const float _e21 = v_2;
+        const float _e25 = bias[first_row_2 + row_2];
+        v_2 = _e21 + _e25;
     }
-    const uint _e27 = (*params).flags;
-    if ((_e27 & 1u) != 0u) {
-        const float _e32 = v_2;
-        const float _e35 = y[at];
-        v_2 = _e32 + _e35;
+    const uint _e29 = (*params).flags;
+    if ((_e29 & 1u) != 0u) {
+        const float _e34 = v_2;
+        const float _e37 = y[at];
+        v_2 = _e34 + _e37;
     }
-    const float _e39 = v_2;
-    y[at] = _e39;
+    const float _e41 = v_2;
+    y[at] = _e41;
 }
 
 ROCI_FN void epilogue_vec4_(uint token_2, uint row_3, float4 sums_2, private const Params *params, global const float *bias, global float *y) {
@@ -202,45 +209,45 @@ ROCI_FN void epilogue_vec4_(uint token_2, uint row_3, float4 sums_2, private con
     uint i = 0u;
     const uint _e5 = (*params).flags;
     if ((_e5 & 32u) != 0u) {
-        const float _e11 = gated_unit(row_3, sums_2.xy, params, bias);
-        pair = (float2)(_e11, 0.0f);
-        const uint _e19 = (*params).rows;
-        if ((row_3 + 2u) < _e19) {
-            const float _e25 = gated_unit(row_3 + 2u, sums_2.zw, params, bias);
-            pair.y = _e25;
+        const float _e12 = gated_unit(row_3, 0u, sums_2.xy, params, bias);
+        pair = (float2)(_e12, 0.0f);
+        const uint _e20 = (*params).rows;
+        if ((row_3 + 2u) < _e20) {
+            const float _e27 = gated_unit(row_3 + 2u, 0u, sums_2.zw, params, bias);
+            pair.y = _e27;
         }
-        const float2 _e26 = pair;
-        const uint word = roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e26, (float2)((-65504.0f))), (float2)(65504.0f)));
-        const uint _e36 = (*params).y_stride;
-        const uint _e40 = (*params).y_offset;
-        y[((token_2 * _e36) + _e40) + (row_3 / 4u)] = as_float(word);
+        const float2 _e28 = pair;
+        const uint word = roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e28, (float2)((-65504.0f))), (float2)(65504.0f)));
+        const uint _e38 = (*params).y_stride;
+        const uint _e42 = (*params).y_offset;
+        y[((token_2 * _e38) + _e42) + (row_3 / 4u)] = as_float(word);
         return;
     }
-    const uint _e49 = (*params).flags;
-    if ((_e49 & 12u) != 0u) {
-        epilogue_gated(token_2, row_3, sums_2.xy, params, bias, y);
-        const uint _e59 = (*params).rows;
-        if ((row_3 + 2u) < _e59) {
-            epilogue_gated(token_2, row_3 + 2u, sums_2.zw, params, bias, y);
+    const uint _e51 = (*params).flags;
+    if ((_e51 & 12u) != 0u) {
+        epilogue_gated(token_2, row_3, 0u, sums_2.xy, params, bias, y);
+        const uint _e62 = (*params).rows;
+        if ((row_3 + 2u) < _e62) {
+            epilogue_gated(token_2, row_3 + 2u, 0u, sums_2.zw, params, bias, y);
         }
         return;
     }
     while (true) {
-        const uint _e66 = i;
-        if (!(_e66 < 4u)) {
+        const uint _e70 = i;
+        if (!(_e70 < 4u)) {
             break;
         }
         {
-            const uint _e69 = i;
-            const uint _e73 = (*params).rows;
-            if ((row_3 + _e69) < _e73) {
-                const uint _e75 = i;
-                const uint _e77 = i;
-                epilogue(token_2, row_3 + _e75, roci_component_of_float4(sums_2, _e77), params, bias, y);
+            const uint _e73 = i;
+            const uint _e77 = (*params).rows;
+            if ((row_3 + _e73) < _e77) {
+                const uint _e79 = i;
+                const uint _e82 = i;
+                epilogue(token_2, row_3 + _e79, 0u, roci_component_of_float4(sums_2, _e82), params, bias, y);
             }
         }
-        const uint _e79 = i;
-        i = _e79 + 1u;
+        const uint _e84 = i;
+        i = _e84 + 1u;
     }
 }
 
@@ -291,63 +298,36 @@ ROCI_FN void store_w(WElements elements_1, uint base, uint lane_2, local array25
 
 ROCI_FN float2 decode_scale(uint2 words, uint half_1) {
     bool local_3 = false;
-    bool local_4 = false;
-    bool local_5 = false;
     local_3 = false;
     const bool _e5 = local_3;
     if (_e5) {
         const float scale = roci_unpack2x16float(words.x).x;
         return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
     }
-    local_4 = false;
-    const bool _e18 = local_4;
-    if (_e18) {
-        return roci_unpack2x16float((half_1 == 1u) ? words.y : words.x);
-    }
-    local_5 = false;
-    const bool _e28 = local_5;
-    if (_e28) {
-        return (float2)(as_float(words.x), 0.0f);
-    }
     return (float2)(1.0f, 0.0f);
 }
 
 ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
+    bool local_4 = false;
+    bool local_5 = false;
     bool local_6 = false;
-    bool local_7 = false;
-    bool local_8 = false;
-    bool local_9 = false;
-    bool local_10 = false;
-    local_6 = false;
-    const bool _e4 = local_6;
-    if (_e4) {
-        const uint _e9 = scales[group_1 / 2u];
-        return (uint2)(_e9 >> (((group_1 % 2u) * 16u) & 31u), 0u);
-    }
-    local_7 = false;
-    const bool _e20 = local_7;
-    if (!_e20) {
-        local_8 = false;
+    local_4 = false;
+    const bool _e4 = local_4;
+    if (!_e4) {
+        local_5 = false;
     } else {
-        local_8 = true;
+        local_5 = true;
     }
-    const bool _e26 = local_8;
+    const bool _e10 = local_5;
+    if (_e10) {
+        const uint _e15 = scales[group_1 / 2u];
+        return (uint2)(_e15 >> (((group_1 % 2u) * 16u) & 31u), 0u);
+    }
+    local_6 = false;
+    const bool _e26 = local_6;
     if (_e26) {
         const uint _e29 = scales[group_1];
         return (uint2)(_e29, 0u);
-    }
-    local_9 = false;
-    const bool _e35 = local_9;
-    if (!_e35) {
-        local_10 = false;
-    } else {
-        local_10 = true;
-    }
-    const bool _e41 = local_10;
-    if (_e41) {
-        const uint _e46 = scales[group_1 * 2u];
-        const uint _e53 = scales[(group_1 * 2u) + 1u];
-        return (uint2)(_e46, _e53);
     }
     return (uint2)(0u);
 }
@@ -424,9 +404,9 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
     const uint _e46 = swizzled_row(lane / 8u);
     const uint x_target = (_e46 * 10u) + (lane % 8u);
     const uint first_token = (lane / 64u) * 64u;
-    const uint first_row = ((lane / 32u) % 2u) * 64u;
+    const uint first_row_3 = ((lane / 32u) % 2u) * 64u;
     const uint x_start = first_token * 10u;
-    const uint w_start = first_row * 10u;
+    const uint w_start = first_row_3 * 10u;
     const uint _e98 = w_group;
     const WElements _e99 = load_w(w_row, _e98, lane, &params, codes, scales);
     store_w(_e99, 0u, lane, &w_tile);
@@ -637,7 +617,7 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
         k = _e490 + 2u;
     }
     const uint token_4 = (group.x * 128u) + first_token;
-    const uint row_7 = (group.y * 128u) + first_row;
+    const uint row_7 = (group.y * 128u) + first_row_3;
     const uint _e503 = params.flags;
     if (_e503 == 0u) {
         const uint _e515 = params.tokens;

@@ -76,55 +76,45 @@ ROCI_FN uint group_of(uint unit) {
     return (unit * 8u) / 8u;
 }
 
+ROCI_FN uint4 load_unit(uint unit_1, global const uint4 *codes) {
+    const uint4 _e3 = codes[unit_1];
+    return _e3;
+}
+
 ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
     bool local_6 = false;
     bool local_7 = false;
     bool local_8 = false;
-    bool local_9 = false;
-    bool local_10 = false;
     local_6 = false;
     const bool _e4 = local_6;
-    if (_e4) {
-        const uint _e9 = scales[group_1 / 2u];
-        return (uint2)(_e9 >> (((group_1 % 2u) * 16u) & 31u), 0u);
-    }
-    local_7 = true;
-    const bool _e20 = local_7;
-    if (!_e20) {
-        local_8 = false;
+    if (!_e4) {
+        local_7 = false;
     } else {
-        local_8 = true;
+        local_7 = true;
     }
+    const bool _e10 = local_7;
+    if (_e10) {
+        const uint _e15 = scales[group_1 / 2u];
+        return (uint2)(_e15 >> (((group_1 % 2u) * 16u) & 31u), 0u);
+    }
+    local_8 = true;
     const bool _e26 = local_8;
     if (_e26) {
         const uint _e29 = scales[group_1];
         return (uint2)(_e29, 0u);
     }
-    local_9 = false;
-    const bool _e35 = local_9;
-    if (!_e35) {
-        local_10 = false;
-    } else {
-        local_10 = true;
-    }
-    const bool _e41 = local_10;
-    if (_e41) {
-        const uint _e46 = scales[group_1 * 2u];
-        const uint _e53 = scales[(group_1 * 2u) + 1u];
-        return (uint2)(_e46, _e53);
-    }
     return (uint2)(0u);
 }
 
 ROCI_FN TwoRows load_rows(uint2 rows, uint at_1, uint end, global const uint4 *codes, global const uint *scales) {
-    const uint2 unit_4 = rows + ((uint2)(__builtin_elementwise_min(at_1, end - 1u)));
-    const uint4 _e11 = codes[unit_4.x];
-    const uint4 _e15 = codes[unit_4.y];
-    const uint _e17 = group_of(unit_4.x);
-    const uint2 _e18 = scale_words(_e17, scales);
-    const uint _e20 = group_of(unit_4.y);
-    const uint2 _e21 = scale_words(_e20, scales);
-    return (TwoRows){.row0_ = _e11, .row1_ = _e15, .scale0_ = _e18, .scale1_ = _e21};
+    const uint2 unit_5 = rows + ((uint2)(__builtin_elementwise_min(at_1, end - 1u)));
+    const uint4 _e9 = load_unit(unit_5.x, codes);
+    const uint4 _e11 = load_unit(unit_5.y, codes);
+    const uint _e13 = group_of(unit_5.x);
+    const uint2 _e14 = scale_words(_e13, scales);
+    const uint _e16 = group_of(unit_5.y);
+    const uint2 _e17 = scale_words(_e16, scales);
+    return (TwoRows){.row0_ = _e9, .row1_ = _e11, .scale0_ = _e14, .scale1_ = _e17};
 }
 
 ROCI_FN float masked_square(float4 v, uint i_1, uint count) {
@@ -135,12 +125,18 @@ ROCI_FN float sum_components(float4 v_1) {
     return (v_1.x + v_1.y) + (v_1.z + v_1.w);
 }
 
+ROCI_FN uint4 expand_unit(uint4 raw) {
+    return raw;
+}
+
+ROCI_FN bool has_byte_codes(void) {
+    return false;
+}
+
 ROCI_FN float2 decode_scale(uint2 words, uint half_) {
-    bool local_11 = false;
-    bool local_12 = false;
-    bool local_13 = false;
-    local_11 = false;
-    const bool _e5 = local_11;
+    bool local_9 = false;
+    local_9 = false;
+    const bool _e5 = local_9;
     if (_e5) {
         const float scale = roci_unpack2x16float(words.x).x;
         return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
@@ -152,37 +148,89 @@ ROCI_FN float dot_i8_(uint4 a, uint4 b) {
     return (float)((int)((uint)((int)((uint)roci_native_dot4_i8(a.x, b.x) + (uint)roci_native_dot4_i8(a.y, b.y))) + (uint)((int)((uint)roci_native_dot4_i8(a.z, b.z) + (uint)roci_native_dot4_i8(a.w, b.w)))));
 }
 
-ROCI_FN float unit_dot(uint4 code, uint2 words_1, uint unit_1, uint at_2, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
-    bool local_14 = false;
-    bool local_15 = false;
-    local_14 = false;
-    const bool _e7 = local_14;
-    if (!_e7) {
-        local_15 = false;
+ROCI_FN bool has_offset(void) {
+    bool local_10 = false;
+    bool local_11 = false;
+    local_10 = true;
+    const bool _e3 = local_10;
+    if (!_e3) {
+        local_11 = false;
     } else {
-        local_15 = true;
+        local_11 = true;
     }
-    const bool _e13 = local_15;
-    if (_e13) {
+    const bool _e9 = local_11;
+    return _e9;
+}
+
+ROCI_FN uint4 e2m1_bytes(uint4 nibbles) {
+    const uint4 ones = (uint4)(16843009u);
+    const uint4 magnitudes = nibbles & ((uint4)(117901063u));
+    const uint4 odd = (magnitudes & (magnitudes >> ((uint4)(2u)))) & ones;
+    const uint4 large = ((magnitudes >> ((uint4)(1u))) & (magnitudes >> ((uint4)(2u)))) & ones;
+    const uint4 values = (magnitudes + odd) + ((large + (large & odd)) << ((uint4)(1u)));
+    const uint4 signs = ((nibbles >> ((uint4)(3u))) & ones) * ((uint4)(255u));
+    const uint4 bias_1 = (uint4)(2155905152u);
+    return ((bias_1 + values) - ((values & signs) << ((uint4)(1u)))) ^ bias_1;
+}
+
+ROCI_FN uint4 low_nibbles(uint4 code) {
+    bool local_12 = false;
+    const uint4 nibbles_1 = code & ((uint4)(252645135u));
+    local_12 = false;
+    const bool _e7 = local_12;
+    if (_e7) {
+        const uint4 _e8 = e2m1_bytes(nibbles_1);
+        return _e8;
+    }
+    return nibbles_1;
+}
+
+ROCI_FN uint4 high_nibbles(uint4 code_1) {
+    const uint4 _e4 = low_nibbles(code_1 >> ((uint4)(4u)));
+    return _e4;
+}
+
+ROCI_FN bool has_half_scales(void) {
+    return false;
+}
+
+ROCI_FN float unit_dot(uint4 raw_1, uint2 words_1, uint unit_2, uint at_2, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
+    const uint4 code_2 = expand_unit(raw_1);
+    const bool _e5 = has_byte_codes();
+    if (_e5) {
         const float4 x_group = (*group_scales).e[at_2 / 2u];
-        const float2 s = decode_scale(words_1, unit_1 % 2u);
-        const uint4 _e24 = (*x_tile).e[at_2];
-        const float products = dot_i8_(code, _e24);
-        return ((s.x * x_group.x) * products) + (s.y * (((unit_1 % 2u) == 1u) ? x_group.z : x_group.y));
+        const float2 s = decode_scale(words_1, unit_2 % 2u);
+        const uint4 _e16 = (*x_tile).e[at_2];
+        const float products = dot_i8_(code_2, _e16);
+        const bool _e18 = has_offset();
+        if (!_e18) {
+            return (s.x * x_group.x) * products;
+        }
+        return ((s.x * x_group.x) * products) + (s.y * (((unit_2 % 2u) == 1u) ? x_group.z : x_group.y));
     }
     const float4 x_group_1 = (*group_scales).e[(at_2 - (at_2 % 2u)) / 2u];
-    const uint4 mask = (uint4)(252645135u);
-    const uint4 _e53 = (*x_tile).e[at_2];
-    const float low = dot_i8_(code & mask, _e53);
-    const uint4 _e63 = (*x_tile).e[at_2 ^ 1u];
-    const float high = dot_i8_((code >> ((uint4)(4u))) & mask, _e63);
+    const uint4 _e46 = low_nibbles(code_2);
+    const uint4 _e49 = (*x_tile).e[at_2];
+    const float low = dot_i8_(_e46, _e49);
+    const uint4 _e51 = high_nibbles(code_2);
+    const uint4 _e56 = (*x_tile).e[at_2 ^ 1u];
+    const float high = dot_i8_(_e51, _e56);
     const float2 s_1 = decode_scale(words_1, 0u);
+    const bool _e60 = has_half_scales();
+    if (_e60) {
+        const float2 _e65 = decode_scale(words_1, 1u);
+        return x_group_1.x * ((s_1.x * low) + (_e65.x * high));
+    }
+    const bool _e70 = has_offset();
+    if (!_e70) {
+        return (s_1.x * x_group_1.x) * (low + high);
+    }
     return ((s_1.x * x_group_1.x) * (low + high)) + (s_1.y * (x_group_1.y + x_group_1.z));
 }
 
-ROCI_FN float2 two_row_dot(TwoRows pair, uint unit_2, uint at_3, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
-    const float _e5 = unit_dot(pair.row0_, pair.scale0_, unit_2, at_3, group_scales, x_tile);
-    const float _e8 = unit_dot(pair.row1_, pair.scale1_, unit_2, at_3, group_scales, x_tile);
+ROCI_FN float2 two_row_dot(TwoRows pair, uint unit_3, uint at_3, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
+    const float _e5 = unit_dot(pair.row0_, pair.scale0_, unit_3, at_3, group_scales, x_tile);
+    const float _e8 = unit_dot(pair.row1_, pair.scale1_, unit_3, at_3, group_scales, x_tile);
     return (float2)(_e5, _e8);
 }
 
@@ -190,6 +238,9 @@ ROCI_FN uint2 row_offsets(uint tile_1, uint first_row_1, uint units, uint lane_1
     const uint2 row_5 = ((uint2)((tile_1 + ((lane_1 / 32u) * 2u)))) + ((uint2)(0u, 1u));
     const uint _e17 = (*params).rows;
     return (((uint2)(first_row_1)) + __builtin_elementwise_min(row_5, (uint2)((_e17 - 1u)))) * ((uint2)(units));
+}
+
+ROCI_FN void prepare_nibbles(uint lane_2) {
 }
 
 ROCI_FN float max_abs_of(float4 v_2) {
@@ -202,8 +253,8 @@ ROCI_FN void store_max_abs(float4 v_3, uint i_2, local array192_float4_ *max_abs
     ((local float *)&(*max_abs).e[i_2 / 4u])[i_2 % 4u] = _e9;
 }
 
-ROCI_FN uint x_tile_index(uint unit_3) {
-    return (unit_3 * 2u) + ((unit_3 / 4u) % 2u);
+ROCI_FN uint x_tile_index(uint unit_4) {
+    return (unit_4 * 2u) + ((unit_4 / 4u) % 2u);
 }
 
 ROCI_FN uint x_tile_index_of(uint four) {
@@ -234,7 +285,7 @@ ROCI_FN void quantize_and_store(float4 v_4, uint i_3, uint base, uint count_1, l
     }
 }
 
-ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint lane_2, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
+ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint lane_3, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
     float4 v0_ = (float4)(0.0f);
     float4 v1_ = (float4)(0.0f);
     float4 v2_ = (float4)(0.0f);
@@ -243,12 +294,12 @@ ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint 
     float4 v5_ = (float4)(0.0f);
     float squares = 0.0f;
     const uint last = (first + count_2) - 1u;
-    const uint at0_ = __builtin_elementwise_min(first + lane_2, last);
-    const uint at1_ = __builtin_elementwise_min((first + lane_2) + 128u, last);
-    const uint at2_ = __builtin_elementwise_min((first + lane_2) + 256u, last);
-    const uint at3_ = __builtin_elementwise_min((first + lane_2) + 384u, last);
-    const uint at4_ = __builtin_elementwise_min((first + lane_2) + 512u, last);
-    const uint at5_ = __builtin_elementwise_min((first + lane_2) + 640u, last);
+    const uint at0_ = __builtin_elementwise_min(first + lane_3, last);
+    const uint at1_ = __builtin_elementwise_min((first + lane_3) + 128u, last);
+    const uint at2_ = __builtin_elementwise_min((first + lane_3) + 256u, last);
+    const uint at3_ = __builtin_elementwise_min((first + lane_3) + 384u, last);
+    const uint at4_ = __builtin_elementwise_min((first + lane_3) + 512u, last);
+    const uint at5_ = __builtin_elementwise_min((first + lane_3) + 640u, last);
     const float4 _e33 = x[row + at0_];
     v0_ = _e33;
     const float4 _e38 = x[row + at1_];
@@ -271,21 +322,21 @@ ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint 
         const float4 n5_ = norm[at5_];
         const float _e87 = squares;
         const float4 _e88 = v0_;
-        const float _e89 = masked_square(_e88, lane_2, count_2);
+        const float _e89 = masked_square(_e88, lane_3, count_2);
         const float4 _e90 = v1_;
-        const float _e93 = masked_square(_e90, lane_2 + 128u, count_2);
+        const float _e93 = masked_square(_e90, lane_3 + 128u, count_2);
         squares = _e87 + (_e89 + _e93);
         const float _e96 = squares;
         const float4 _e97 = v2_;
-        const float _e100 = masked_square(_e97, lane_2 + 256u, count_2);
+        const float _e100 = masked_square(_e97, lane_3 + 256u, count_2);
         const float4 _e101 = v3_;
-        const float _e104 = masked_square(_e101, lane_2 + 384u, count_2);
+        const float _e104 = masked_square(_e101, lane_3 + 384u, count_2);
         squares = _e96 + (_e100 + _e104);
         const float _e107 = squares;
         const float4 _e108 = v4_;
-        const float _e111 = masked_square(_e108, lane_2 + 512u, count_2);
+        const float _e111 = masked_square(_e108, lane_3 + 512u, count_2);
         const float4 _e112 = v5_;
-        const float _e115 = masked_square(_e112, lane_2 + 640u, count_2);
+        const float _e115 = masked_square(_e112, lane_3 + 640u, count_2);
         squares = _e107 + (_e111 + _e115);
         const float4 _e118 = v0_;
         v0_ = _e118 * n0_;
@@ -300,32 +351,33 @@ ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint 
         const float4 _e128 = v5_;
         v5_ = _e128 * n5_;
     }
+    prepare_nibbles(lane_3);
     roci_barrier_workgroup();
     const float4 _e130 = v0_;
-    store_max_abs(_e130, lane_2, max_abs);
+    store_max_abs(_e130, lane_3, max_abs);
     const float4 _e131 = v1_;
-    store_max_abs(_e131, lane_2 + 128u, max_abs);
+    store_max_abs(_e131, lane_3 + 128u, max_abs);
     const float4 _e134 = v2_;
-    store_max_abs(_e134, lane_2 + 256u, max_abs);
+    store_max_abs(_e134, lane_3 + 256u, max_abs);
     const float4 _e137 = v3_;
-    store_max_abs(_e137, lane_2 + 384u, max_abs);
+    store_max_abs(_e137, lane_3 + 384u, max_abs);
     const float4 _e140 = v4_;
-    store_max_abs(_e140, lane_2 + 512u, max_abs);
+    store_max_abs(_e140, lane_3 + 512u, max_abs);
     const float4 _e143 = v5_;
-    store_max_abs(_e143, lane_2 + 640u, max_abs);
+    store_max_abs(_e143, lane_3 + 640u, max_abs);
     roci_barrier_workgroup();
     const float4 _e146 = v0_;
-    quantize_and_store(_e146, lane_2, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e146, lane_3, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e147 = v1_;
-    quantize_and_store(_e147, lane_2 + 128u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e147, lane_3 + 128u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e150 = v2_;
-    quantize_and_store(_e150, lane_2 + 256u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e150, lane_3 + 256u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e153 = v3_;
-    quantize_and_store(_e153, lane_2 + 384u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e153, lane_3 + 384u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e156 = v4_;
-    quantize_and_store(_e156, lane_2 + 512u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e156, lane_3 + 512u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e159 = v5_;
-    quantize_and_store(_e159, lane_2 + 640u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e159, lane_3 + 640u, base_1, count_2, group_scales, x_tile, max_abs);
     const float _e162 = squares;
     return _e162;
 }
@@ -334,18 +386,18 @@ ROCI_FN int sum_i8_(uint4 v_5) {
     return (int)((uint)((int)((uint)roci_native_dot4_i8(v_5.x, 16843009u) + (uint)roci_native_dot4_i8(v_5.y, 16843009u))) + (uint)((int)((uint)roci_native_dot4_i8(v_5.z, 16843009u) + (uint)roci_native_dot4_i8(v_5.w, 16843009u))));
 }
 
-ROCI_FN float load_x_tile(uint row_1, uint first_1, uint count_3, uint lane_3, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
+ROCI_FN float load_x_tile(uint row_1, uint first_1, uint count_3, uint lane_4, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
     float squares_1 = 0.0f;
     uint g = 0u;
-    const float _e7 = load_x_part(row_1, first_1, 0u, __builtin_elementwise_min(count_3, 768u), lane_3, params, x, norm, group_scales, x_tile, max_abs);
+    const float _e7 = load_x_part(row_1, first_1, 0u, __builtin_elementwise_min(count_3, 768u), lane_4, params, x, norm, group_scales, x_tile, max_abs);
     squares_1 = _e7;
     if (count_3 > 768u) {
         const float _e11 = squares_1;
-        const float _e17 = load_x_part(row_1, first_1 + 768u, 768u, count_3 - 768u, lane_3, params, x, norm, group_scales, x_tile, max_abs);
+        const float _e17 = load_x_part(row_1, first_1 + 768u, 768u, count_3 - 768u, lane_4, params, x, norm, group_scales, x_tile, max_abs);
         squares_1 = _e11 + _e17;
     }
     roci_barrier_workgroup();
-    g = lane_3;
+    g = lane_4;
     while (true) {
         const uint _e20 = g;
         if (!(_e20 < (count_3 / 8u))) {
@@ -381,49 +433,56 @@ ROCI_FN float activation(float v_6, private const Params *params) {
     return v_6 / (1.0f + __builtin_elementwise_exp(-z));
 }
 
-ROCI_FN float gated_unit(uint row_2, float2 sums_1, private const Params *params, global const float *bias) {
+ROCI_FN float gated_unit(uint row_2, uint first_row_2, float2 sums_1, private const Params *params, global const float *bias) {
     float2 v_7 = (float2)(0.0f);
     v_7 = sums_1;
-    const uint _e5 = (*params).flags;
-    if ((_e5 & 2u) != 0u) {
-        const float2 _e10 = v_7;
-        const float _e13 = bias[row_2];
-        const float _e18 = bias[row_2 + 1u];
-        v_7 = _e10 + ((float2)(_e13, _e18));
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 2u) != 0u) {
+        const float2 _e11 = v_7;
+        const float _e15 = bias[first_row_2 + row_2];
+        const float _e21 = bias[(first_row_2 + row_2) + 1u];
+        v_7 = _e11 + ((float2)(_e15, _e21));
     }
-    const float _e22 = v_7.x;
-    const float _e23 = activation(_e22, params);
-    const float _e25 = v_7.y;
-    return _e23 * _e25;
+    const uint _e26 = (*params).flags;
+    if ((_e26 & 12u) == 12u) {
+        const float _e32 = v_7.x;
+        const float gate = __builtin_elementwise_minnum(_e32, 7.0f);
+        const float _e42 = v_7.y;
+        return (gate / (1.0f + __builtin_elementwise_exp((-1.702f) * gate))) * (__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e42, -7.0f), 7.0f) + 1.0f);
+    }
+    const float _e50 = v_7.x;
+    const float _e51 = activation(_e50, params);
+    const float _e53 = v_7.y;
+    return _e51 * _e53;
 }
 
-ROCI_FN void epilogue_gated(uint token, uint row_3, float2 sums_2, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_gated(uint token, uint row_3, uint first_row_3, float2 sums_2, private const Params *params, global const float *bias, global float *y) {
+    const uint _e7 = (*params).y_stride;
+    const uint _e11 = (*params).y_offset;
+    const float _e17 = gated_unit(row_3, first_row_3, sums_2, params, bias);
+    y[((token * _e7) + _e11) + (row_3 / 2u)] = _e17;
+}
+
+ROCI_FN void epilogue(uint token_1, uint row_4, uint first_row_4, float sum, private const Params *params, global const float *bias, global float *y) {
+    float v_8 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
-    const float _e16 = gated_unit(row_3, sums_2, params, bias);
-    y[((token * _e6) + _e10) + (row_3 / 2u)] = _e16;
-}
-
-ROCI_FN void epilogue(uint token_1, uint row_4, float sum, private const Params *params, global const float *bias, global float *y) {
-    float v_8 = 0.0f;
-    const uint _e5 = (*params).y_stride;
-    const uint _e9 = (*params).y_offset;
-    const uint at_5 = ((token_1 * _e5) + _e9) + row_4;
+    const uint at_5 = ((token_1 * _e6) + _e10) + row_4;
     v_8 = sum;
-    const uint _e15 = (*params).flags;
-    if ((_e15 & 2u) != 0u) {
-        const float _e20 = v_8;
-        const float _e23 = bias[row_4];
-        v_8 = _e20 + _e23;
+    const uint _e16 = (*params).flags;
+    if ((_e16 & 2u) != 0u) {
+        const float _e21 = v_8;
+        const float _e25 = bias[first_row_4 + row_4];
+        v_8 = _e21 + _e25;
     }
-    const uint _e27 = (*params).flags;
-    if ((_e27 & 1u) != 0u) {
-        const float _e32 = v_8;
-        const float _e35 = y[at_5];
-        v_8 = _e32 + _e35;
+    const uint _e29 = (*params).flags;
+    if ((_e29 & 1u) != 0u) {
+        const float _e34 = v_8;
+        const float _e37 = y[at_5];
+        v_8 = _e34 + _e37;
     }
-    const float _e39 = v_8;
-    y[at_5] = _e39;
+    const float _e41 = v_8;
+    y[at_5] = _e41;
 }
 
 kernel __attribute__((reqd_work_group_size(128, 1, 1)))
@@ -692,18 +751,21 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
                 if (first_2 < _e435) {
                     const uint _e439 = params.flags;
                     if ((_e439 & 12u) != 0u) {
-                        epilogue_gated(token_2, first_2, sum_1, &params, bias, y);
+                        const uint _e444 = first_row;
+                        epilogue_gated(token_2, first_2, _e444, sum_1, &params, bias, y);
                     } else {
-                        epilogue(token_2, first_2, sum_1.x, &params, bias, y);
-                        const uint _e449 = params.rows;
-                        if ((first_2 + 1u) < _e449) {
-                            epilogue(token_2, first_2 + 1u, sum_1.y, &params, bias, y);
+                        const uint _e445 = first_row;
+                        epilogue(token_2, first_2, _e445, sum_1.x, &params, bias, y);
+                        const uint _e451 = params.rows;
+                        if ((first_2 + 1u) < _e451) {
+                            const uint _e455 = first_row;
+                            epilogue(token_2, first_2 + 1u, _e455, sum_1.y, &params, bias, y);
                         }
                     }
                 }
             }
         }
-        const uint _e454 = tile;
-        tile = _e454 + (groups.x * 8u);
+        const uint _e457 = tile;
+        tile = _e457 + (groups.x * 8u);
     }
 }

@@ -16,10 +16,6 @@ typedef struct {
 } Params;
 typedef struct { float4 e[272]; } array272_float4_;
 
-ROCI_FN int4 roci_unpack4xI8(uint a) {
-    const char4 v = as_char4(a);
-    return (int4)(v.x, v.y, v.z, v.w);
-}
 ROCI_FN uint4 roci_unpack4xU8(uint a) {
     const uchar4 v = as_uchar4(a);
     return (uint4)(v.x, v.y, v.z, v.w);
@@ -37,30 +33,55 @@ ROCI_FN float roci_component_of_float4(float4 v, uint i) {
     return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
 }
 
+ROCI_FN float4 lookup_i8_(uint indices, uint w0_, uint w1_, uint w2_, uint w3_) {
+    const uint4 i_1 = roci_unpack4xU8(indices);
+    const uint4 low = ((i_1 & ((uint4)(4u))) != (uint4)(0u)) ? ((uint4)(w1_)) : ((uint4)(w0_));
+    const uint4 high = ((i_1 & ((uint4)(4u))) != (uint4)(0u)) ? ((uint4)(w3_)) : ((uint4)(w2_));
+    const uint4 word_1 = ((i_1 & ((uint4)(8u))) != (uint4)(0u)) ? high : low;
+    const uint4 top = word_1 << ((((uint4)(24u)) - ((i_1 & ((uint4)(3u))) << ((uint4)(3u)))) & 31u);
+    return convert_float4((as_int4(top) >> ((uint4)(24u))));
+}
+
 ROCI_FN float4 decode_codes(uint chunk, uint word, uint next, uint2 following) {
     bool local_ = false;
     bool local_1 = false;
-    local_ = false;
-    const bool _e8 = local_;
-    if (!_e8) {
-        local_1 = false;
-    } else {
-        local_1 = true;
-    }
-    const bool _e14 = local_1;
-    if (_e14) {
-        return convert_float4(roci_unpack4xI8(word));
-    }
     const uint nibbles = (word >> (((chunk / 4u) * 4u) & 31u)) & 252645135u;
+    local_ = false;
+    const bool _e15 = local_;
+    if (_e15) {
+        const float4 _e20 = lookup_i8_(nibbles, 3215825025u, 4142587343u, 639175937u, 1901675829u);
+        return _e20;
+    }
+    local_1 = false;
+    const bool _e24 = local_1;
+    if (_e24) {
+        const float4 _e29 = lookup_i8_(nibbles, 50462976u, 201852420u, 4261347072u, 4109957884u);
+        return _e29;
+    }
     return convert_float4(roci_unpack4xU8(nibbles));
 }
 
-ROCI_FN float2 decode_scale(uint2 words, uint half_) {
+ROCI_FN float4 load_chunk(uint group_1, uint chunk_1, global const uint *codes) {
     bool local_2 = false;
-    bool local_3 = false;
-    bool local_4 = false;
     local_2 = false;
     const bool _e5 = local_2;
+    if (_e5) {
+        const uint at = (group_1 * 16u) + (chunk_1 * 2u);
+        const uint _e13 = codes[at];
+        const uint _e18 = codes[at + 1u];
+        const float4 _e20 = decode_codes(chunk_1, _e13, _e18, (uint2)(0u));
+        return _e20;
+    }
+    const uint at_1 = false ? ((group_1 * 8u) + chunk_1) : ((group_1 * 4u) + (chunk_1 % 4u));
+    const uint _e33 = codes[at_1];
+    const float4 _e36 = decode_codes(chunk_1, _e33, 0u, (uint2)(0u));
+    return _e36;
+}
+
+ROCI_FN float2 decode_scale(uint2 words, uint half_) {
+    bool local_3 = false;
+    local_3 = false;
+    const bool _e5 = local_3;
     if (_e5) {
         const float scale = roci_unpack2x16float(words.x).x;
         return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
@@ -68,144 +89,105 @@ ROCI_FN float2 decode_scale(uint2 words, uint half_) {
     return roci_unpack2x16float(words.x);
 }
 
-ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
+ROCI_FN uint2 scale_words(uint group_2, global const uint *scales) {
+    bool local_4 = false;
     bool local_5 = false;
     bool local_6 = false;
-    bool local_7 = false;
-    bool local_8 = false;
-    bool local_9 = false;
-    local_5 = false;
-    const bool _e4 = local_5;
-    if (_e4) {
-        const uint _e9 = scales[group_1 / 2u];
-        return (uint2)(_e9 >> (((group_1 % 2u) * 16u) & 31u), 0u);
+    local_4 = false;
+    const bool _e4 = local_4;
+    if (!_e4) {
+        local_5 = false;
+    } else {
+        local_5 = true;
+    }
+    const bool _e10 = local_5;
+    if (_e10) {
+        const uint _e15 = scales[group_2 / 2u];
+        return (uint2)(_e15 >> (((group_2 % 2u) * 16u) & 31u), 0u);
     }
     local_6 = true;
-    const bool _e20 = local_6;
-    if (!_e20) {
-        local_7 = false;
-    } else {
-        local_7 = true;
-    }
-    const bool _e26 = local_7;
+    const bool _e26 = local_6;
     if (_e26) {
-        const uint _e29 = scales[group_1];
+        const uint _e29 = scales[group_2];
         return (uint2)(_e29, 0u);
-    }
-    local_8 = false;
-    const bool _e35 = local_8;
-    if (!_e35) {
-        local_9 = false;
-    } else {
-        local_9 = true;
-    }
-    const bool _e41 = local_9;
-    if (_e41) {
-        const uint _e46 = scales[group_1 * 2u];
-        const uint _e53 = scales[(group_1 * 2u) + 1u];
-        return (uint2)(_e46, _e53);
     }
     return (uint2)(0u);
 }
 
-ROCI_FN float2 load_scale(uint group_2, uint half_1, global const uint *scales) {
-    const uint2 _e2 = scale_words(group_2, scales);
+ROCI_FN float2 load_scale(uint group_3, uint half_1, global const uint *scales) {
+    const uint2 _e2 = scale_words(group_3, scales);
     const float2 _e3 = decode_scale(_e2, half_1);
     return _e3;
 }
 
 ROCI_FN float4 load_weights(uint row, uint column, private const Params *params, global const uint *codes, global const uint *scales) {
-    float4 v = (float4)(0.0f);
-    bool local_10 = false;
-    bool local_11 = false;
-    bool local_12 = false;
     const uint _e4 = (*params).columns;
-    const uint group_3 = (row * (_e4 / 32u)) + (column / 8u);
-    const uint chunk_1 = column % 8u;
-    local_10 = false;
-    const bool _e18 = local_10;
-    if (_e18) {
-        const uint at = (group_3 * 16u) + (chunk_1 * 2u);
-        const uint _e26 = codes[at];
-        const uint _e31 = codes[at + 1u];
-        const float4 _e33 = decode_codes(chunk_1, _e26, _e31, (uint2)(0u));
-        v = _e33;
-    } else {
-        local_11 = false;
-        const bool _e37 = local_11;
-        if (!_e37) {
-            local_12 = false;
-        } else {
-            local_12 = true;
-        }
-        const bool _e43 = local_12;
-        if (_e43) {
-            const uint _e49 = codes[(group_3 * 8u) + chunk_1];
-            const float4 _e52 = decode_codes(chunk_1, _e49, 0u, (uint2)(0u));
-            v = _e52;
-        } else {
-            const uint _e60 = codes[(group_3 * 4u) + (chunk_1 % 4u)];
-            const float4 _e63 = decode_codes(chunk_1, _e60, 0u, (uint2)(0u));
-            v = _e63;
-        }
-    }
-    const float2 s = load_scale(group_3, chunk_1 / 4u, scales);
-    const float4 _e67 = v;
-    return (_e67 * s.x) + ((float4)(s.y));
+    const uint group_4 = (row * (_e4 / 32u)) + (column / 8u);
+    const uint chunk_2 = column % 8u;
+    const float4 v_3 = load_chunk(group_4, chunk_2, codes);
+    const float2 s = load_scale(group_4, chunk_2 / 4u, scales);
+    return (v_3 * s.x) + ((float4)(s.y));
 }
 
-ROCI_FN float activation(float v_1, private const Params *params) {
+ROCI_FN float activation(float v, private const Params *params) {
     const uint _e3 = (*params).flags;
     if ((_e3 & 4u) != 0u) {
-        return v_1 / (1.0f + exp(-v_1));
+        return v / (1.0f + exp(-v));
     }
-    const float z = 1.5957692f * (v_1 + (((0.044715f * v_1) * v_1) * v_1));
-    return v_1 / (1.0f + exp(-z));
+    const float z = 1.5957692f * (v + (((0.044715f * v) * v) * v));
+    return v / (1.0f + exp(-z));
 }
 
-ROCI_FN float gated_unit(uint row_1, float2 sums, private const Params *params, global const float *bias) {
-    float2 v_2 = (float2)(0.0f);
-    v_2 = sums;
-    const uint _e5 = (*params).flags;
-    if ((_e5 & 2u) != 0u) {
-        const float2 _e10 = v_2;
-        const float _e13 = bias[row_1];
-        const float _e18 = bias[row_1 + 1u];
-        v_2 = _e10 + ((float2)(_e13, _e18));
+ROCI_FN float gated_unit(uint row_1, uint first_row, float2 sums, private const Params *params, global const float *bias) {
+    float2 v_1 = (float2)(0.0f);
+    v_1 = sums;
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 2u) != 0u) {
+        const float2 _e11 = v_1;
+        const float _e15 = bias[first_row + row_1];
+        const float _e21 = bias[(first_row + row_1) + 1u];
+        v_1 = _e11 + ((float2)(_e15, _e21));
     }
-    const float _e22 = v_2.x;
-    const float _e23 = activation(_e22, params);
-    const float _e25 = v_2.y;
-    return _e23 * _e25;
+    const uint _e26 = (*params).flags;
+    if ((_e26 & 12u) == 12u) {
+        const float _e32 = v_1.x;
+        const float gate = fmin(_e32, 7.0f);
+        const float _e42 = v_1.y;
+        return (gate / (1.0f + exp((-1.702f) * gate))) * (fmin(fmax(_e42, -7.0f), 7.0f) + 1.0f);
+    }
+    const float _e50 = v_1.x;
+    const float _e51 = activation(_e50, params);
+    const float _e53 = v_1.y;
+    return _e51 * _e53;
 }
 
-ROCI_FN void epilogue_gated(uint token, uint row_2, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_gated(uint token, uint row_2, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    const uint _e7 = (*params).y_stride;
+    const uint _e11 = (*params).y_offset;
+    const float _e17 = gated_unit(row_2, first_row_1, sums_1, params, bias);
+    y[((token * _e7) + _e11) + (row_2 / 2u)] = _e17;
+}
+
+ROCI_FN void epilogue(uint token_1, uint row_3, uint first_row_2, float sum_1, private const Params *params, global const float *bias, global float *y) {
+    float v_2 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
-    const float _e16 = gated_unit(row_2, sums_1, params, bias);
-    y[((token * _e6) + _e10) + (row_2 / 2u)] = _e16;
-}
-
-ROCI_FN void epilogue(uint token_1, uint row_3, float sum_1, private const Params *params, global const float *bias, global float *y) {
-    float v_3 = 0.0f;
-    const uint _e5 = (*params).y_stride;
-    const uint _e9 = (*params).y_offset;
-    const uint at_1 = ((token_1 * _e5) + _e9) + row_3;
-    v_3 = sum_1;
-    const uint _e15 = (*params).flags;
-    if ((_e15 & 2u) != 0u) {
-        const float _e20 = v_3;
-        const float _e23 = bias[row_3];
-        v_3 = _e20 + _e23;
+    const uint at_2 = ((token_1 * _e6) + _e10) + row_3;
+    v_2 = sum_1;
+    const uint _e16 = (*params).flags;
+    if ((_e16 & 2u) != 0u) {
+        const float _e21 = v_2;
+        const float _e25 = bias[first_row_2 + row_3];
+        v_2 = _e21 + _e25;
     }
-    const uint _e27 = (*params).flags;
-    if ((_e27 & 1u) != 0u) {
-        const float _e32 = v_3;
-        const float _e35 = y[at_1];
-        v_3 = _e32 + _e35;
+    const uint _e29 = (*params).flags;
+    if ((_e29 & 1u) != 0u) {
+        const float _e34 = v_2;
+        const float _e37 = y[at_2];
+        v_2 = _e34 + _e37;
     }
-    const float _e39 = v_3;
-    y[at_1] = _e39;
+    const float _e41 = v_2;
+    y[at_2] = _e41;
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -243,9 +225,9 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
         }
         {
             const uint _e61 = k;
-            const uint at_2 = (_e61 / 4u) + (lane % 4u);
-            const float4 v_4 = x[base + at_2];
-            const float4 w = load_weights(row_4, at_2, &params, codes, scales);
+            const uint at_3 = (_e61 / 4u) + (lane % 4u);
+            const float4 v_4 = x[base + at_3];
+            const float4 w = load_weights(row_4, at_3, &params, codes, scales);
             roci_barrier_workgroup();
             i = 0u;
             while (true) {
@@ -326,38 +308,38 @@ void lm_matmul_q4_affine(global const uint *codes, global const uint *scales, gl
                 if ((_e180 & 12u) != 0u) {
                     const uint _e187 = params.rows;
                     if (first < _e187) {
-                        const float4 _e189 = sum;
-                        epilogue_gated(to, first, _e189.xy, &params, bias, y);
+                        const float4 _e190 = sum;
+                        epilogue_gated(to, first, 0u, _e190.xy, &params, bias, y);
                     }
-                    const uint _e195 = params.rows;
-                    if ((first + 2u) < _e195) {
-                        const float4 _e199 = sum;
-                        epilogue_gated(to, first + 2u, _e199.zw, &params, bias, y);
+                    const uint _e196 = params.rows;
+                    if ((first + 2u) < _e196) {
+                        const float4 _e201 = sum;
+                        epilogue_gated(to, first + 2u, 0u, _e201.zw, &params, bias, y);
                     }
                 } else {
                     r = 0u;
                     while (true) {
-                        const uint _e203 = r;
-                        if (!(_e203 < 4u)) {
+                        const uint _e205 = r;
+                        if (!(_e205 < 4u)) {
                             break;
                         }
                         {
-                            const uint _e206 = r;
-                            const uint _e210 = params.rows;
-                            if ((first + _e206) < _e210) {
-                                const uint _e212 = r;
+                            const uint _e208 = r;
+                            const uint _e212 = params.rows;
+                            if ((first + _e208) < _e212) {
                                 const uint _e214 = r;
-                                const float _e216 = ((private float *)&sum)[_e214];
-                                epilogue(to, first + _e212, _e216, &params, bias, y);
+                                const uint _e217 = r;
+                                const float _e219 = ((private float *)&sum)[_e217];
+                                epilogue(to, first + _e214, 0u, _e219, &params, bias, y);
                             }
                         }
-                        const uint _e217 = r;
-                        r = _e217 + 1u;
+                        const uint _e220 = r;
+                        r = _e220 + 1u;
                     }
                 }
             }
         }
-        const uint _e220 = t;
-        t = _e220 + 1u;
+        const uint _e223 = t;
+        t = _e223 + 1u;
     }
 }

@@ -79,12 +79,13 @@ pub(super) fn q4_1(block: &[u8; 20], _: usize, _: [f32; 2]) -> Group<4, u16> {
 
 #[inline(always)]
 pub(super) fn mxfp4(block: &[u8; 17], _: usize, _: [f32; 2]) -> Group<4, u16> {
-    // Half of 2^(exponent - 127) as the upper half of a float; the two smallest are subnormal.
-    let scale = match block[0] {
-        exponent @ (0 | 1) => 0x0020 << exponent,
-        exponent => u16::from(exponent - 1) << 7,
-    };
-    Group { words: stored_nibbles(block, 1), scales: [scale; 2], mins: [0; 2] }
+    Group { words: stored_nibbles(block, 1), scales: [mxfp4_scale(block[0].into()); 2], mins: [0; 2] }
+}
+
+/// Half of 2^(exponent - 127) as the upper half of a float; the two smallest are subnormal.
+#[inline(always)]
+pub(super) fn mxfp4_scale(exponent: u16) -> u16 {
+    if exponent < 2 { 0x0020 << exponent } else { (exponent - 1) << 7 }
 }
 
 #[inline(always)]

@@ -10,7 +10,8 @@
 //! Floats are column-major within a panel: sixteen rows of a column are adjacent.
 //!
 //! Rows of types with code groups ([`Type::has_code_groups`]) stay as they are in the file, and a
-//! product decodes them panel by panel ([`super::decode`]).
+//! product decodes them panel by panel ([`super::decode`]). It can do so with rows of all other
+//! quantized types too ([`row_decoded_in_place`]).
 
 use std::ops::Range;
 
@@ -157,6 +158,14 @@ impl Format {
         Format::of(kind).ok_or_else(|| PackError::Type(kind).to_string())
     }
 
+    /// The format of rows in place that [`row_decoded_in_place`] accepts: a product decodes those
+    /// that it cannot read directly.
+    pub fn decoded_in_place(id: u32) -> Result<Format, String> {
+        let format = Format::of_id(id)?;
+        let kind = Type::from_id(id).filter(|kind| !is_read_in_place(*kind) && !format.is_float());
+        Ok(Format { blocks: kind.or(format.blocks), ..format })
+    }
+
     /// Whether activations are floats.
     pub fn is_float(&self) -> bool {
         matches!(self.codes, Encoding::Floats(_))
@@ -247,9 +256,24 @@ pub(super) fn row_bytes(kind: Type, columns: u64) -> u64 {
 /// Blocks of these types have one scale and the codes of the packed format, so that reading them
 /// costs little more, or are decoded in any case.
 pub fn row_in_place(kind: Type, columns: usize) -> Option<usize> {
-    let is_supported = matches!(kind, Type::Q4_0 | Type::IQ4_NL | Type::Q8_0) || kind.has_code_groups();
-    let whole = is_supported && columns.is_multiple_of(kind.block_size());
-    whole.then(|| (columns / kind.block_size()).checked_mul(kind.block_bytes())).flatten()
+    whole_row(kind, columns).filter(|_| is_read_in_place(kind) || kind.has_code_groups())
+}
+
+/// Like [`row_in_place`], for all types but floats: a product decodes the rows of types that
+/// [`row_in_place`] does not support. That takes no memory, and more time for a single token.
+pub fn row_decoded_in_place(kind: Type, columns: usize) -> Option<usize> {
+    whole_row(kind, columns).filter(|_| Format::of(kind).is_some_and(|format| !format.is_float()))
+}
+
+/// Whether a block has one scale and the codes of the packed format.
+fn is_read_in_place(kind: Type) -> bool {
+    matches!(kind, Type::Q4_0 | Type::IQ4_NL | Type::Q8_0 | Type::MXFP4)
+}
+
+/// Bytes of a row of whole blocks.
+fn whole_row(kind: Type, columns: usize) -> Option<usize> {
+    let blocks = columns.is_multiple_of(kind.block_size()).then_some(columns / kind.block_size());
+    blocks.and_then(|blocks| blocks.checked_mul(kind.block_bytes()))
 }
 
 /// Bytes of a packed panel.

@@ -17,6 +17,7 @@ mod blocks;
 mod decode;
 mod float;
 mod format;
+mod gather;
 mod matrix;
 mod pack;
 mod prefetch;
@@ -26,7 +27,8 @@ mod row;
 mod unpack;
 
 pub use activations::{GROUP_BYTES, TILE, activation_bytes};
-pub use format::{Format, GROUP, PackError, packed_bytes, panel_bytes, row_in_place};
+pub use format::{Format, GROUP, PackError, packed_bytes, panel_bytes, row_decoded_in_place, row_in_place};
+pub use gather::gather_tokens;
 pub use matrix::{MatrixProduct, Segment};
 pub use pack::pack_rows;
 pub use quantize::quantize_row;

@@ -53,24 +53,29 @@ pub fn pack_rows(
             target.fill(0);
         }
         let rows = PanelPacker { format, rows: source, row, columns, target };
-        match kind {
-            Type::Q4_0 | Type::IQ4_NL => rows.pack::<4, 1, 0, _, _>(None, blocks::q4_0),
-            Type::Q4_1 => rows.pack::<4, 1, 1, _, _>(None, blocks::q4_1),
-            Type::Q5_0 => rows.pack::<8, 1, 0, _, _>(None, blocks::q5_0),
-            Type::Q5_1 => rows.pack::<8, 1, 1, _, _>(None, blocks::q5_1),
-            Type::Q8_0 => rows.pack::<8, 1, 0, _, _>(None, blocks::q8_0),
-            Type::MXFP4 => rows.pack::<4, 1, 0, _, _>(None, blocks::mxfp4),
-            Type::Q2_K => rows.pack::<4, 2, 2, _, _>(Some([80, 82]), blocks::q2_k),
-            Type::Q3_K => rows.pack::<4, 2, 0, _, _>(Some([108; 2]), blocks::q3_k),
-            Type::Q4_K => rows.pack::<4, 1, 1, _, _>(Some([0, 2]), blocks::q4_k),
-            Type::Q5_K => rows.pack::<8, 1, 1, _, _>(Some([0, 2]), blocks::q5_k),
-            Type::Q6_K => rows.pack::<8, 2, 0, _, _>(Some([208; 2]), blocks::q6_k),
-            Type::IQ4_XS => rows.pack::<4, 1, 0, _, _>(Some([0; 2]), blocks::iq4_xs),
-            Type::F32 => rows.interleave::<4>(),
-            _ => rows.interleave::<2>(),
-        }
+        pack_blocks(kind, rows);
     }
     Ok(())
+}
+
+/// Packs rows of a type without code groups.
+pub(super) fn pack_blocks(kind: Type, rows: PanelPacker<'_>) {
+    match kind {
+        Type::Q4_0 | Type::IQ4_NL => rows.pack::<4, 1, 0, _, _>(None, blocks::q4_0),
+        Type::Q4_1 => rows.pack::<4, 1, 1, _, _>(None, blocks::q4_1),
+        Type::Q5_0 => rows.pack::<8, 1, 0, _, _>(None, blocks::q5_0),
+        Type::Q5_1 => rows.pack::<8, 1, 1, _, _>(None, blocks::q5_1),
+        Type::Q8_0 => rows.pack::<8, 1, 0, _, _>(None, blocks::q8_0),
+        Type::MXFP4 => rows.pack::<4, 1, 0, _, _>(None, blocks::mxfp4),
+        Type::Q2_K => rows.pack::<4, 2, 2, _, _>(Some([80, 82]), blocks::q2_k),
+        Type::Q3_K => rows.pack::<4, 2, 0, _, _>(Some([108; 2]), blocks::q3_k),
+        Type::Q4_K => rows.pack::<4, 1, 1, _, _>(Some([0, 2]), blocks::q4_k),
+        Type::Q5_K => rows.pack::<8, 1, 1, _, _>(Some([0, 2]), blocks::q5_k),
+        Type::Q6_K => rows.pack::<8, 2, 0, _, _>(Some([208; 2]), blocks::q6_k),
+        Type::IQ4_XS => rows.pack::<4, 1, 0, _, _>(Some([0; 2]), blocks::iq4_xs),
+        Type::F32 => rows.interleave::<4>(),
+        _ => rows.interleave::<2>(),
+    }
 }
 
 /// Scales as blocks have them.

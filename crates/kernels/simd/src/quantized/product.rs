@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::activations::{GroupValue, TileLayout};
+use super::blocks::mxfp4_scale;
 use super::format::{GROUP, LINES, SCALES};
 use super::prefetch::Prefetcher;
 use crate::int8::{Int8, Int8Task, LINE, ROWS};
@@ -22,7 +23,7 @@ pub(super) struct WeightPanel {
     pub(super) scales: *const u16,
     /// Minimums, where the type has them.
     pub(super) mins: Option<*const u16>,
-    /// Whether scales are bf16.
+    /// Whether scales are bf16. In place they are exponents of eight bits then.
     pub(super) bf16: bool,
     /// Whether each 16 columns have a scale.
     pub(super) fine_scales: bool,
@@ -225,12 +226,12 @@ impl WeightPanel {
         lines
     }
 
-    /// The codes of a group of rows in place: blocks of a scale and 32 codes, which are signed
-    /// bytes or nibbles.
+    /// The codes of a group of rows in place: blocks of a scale, which is f16 or an exponent, and
+    /// 32 codes, which are signed bytes or nibbles.
     #[inline(always)]
     fn lines_in_place<C: Int8>(&self, simd: C, nibbles: bool, table: C::Table, group: usize) -> [C::Codes; LINES] {
         let pitch = self.pitch.unwrap_or(0);
-        let source = self.block(group).wrapping_add(size_of::<u16>());
+        let source = self.block(group).wrapping_add(self.block_header());
         // SAFETY: the first sixteen bytes of codes in a block of every row, guaranteed by the
         // task's creator.
         let first = unsafe { simd.load_rows(source, pitch) };
@@ -254,14 +255,26 @@ impl WeightPanel {
     #[inline(always)]
     fn block(&self, group: usize) -> *const u8 {
         let codes = if self.table.is_some() { GROUP / 2 } else { GROUP };
-        self.codes.wrapping_add(group * (codes + size_of::<u16>()))
+        self.codes.wrapping_add(group * (codes + self.block_header()))
+    }
+
+    /// Bytes of the scale of a block in place.
+    #[inline(always)]
+    fn block_header(&self) -> usize {
+        if self.bf16 { size_of::<u8>() } else { size_of::<u16>() }
     }
 
     /// The scales of a group of rows in place.
     #[inline(always)]
     pub(super) fn row_scales(&self, simd: impl Int8, group: usize) -> [u16; ROWS] {
         // SAFETY: the start of a block of every row, guaranteed by the task's creator.
-        unsafe { simd.gather_u16(self.block(group), self.pitch.unwrap_or(0)) }
+        let mut scales = unsafe { simd.gather_u16(self.block(group), self.pitch.unwrap_or(0)) };
+        if self.bf16 {
+            for scale in &mut scales {
+                *scale = mxfp4_scale(*scale & 0xff);
+            }
+        }
+        scales
     }
 
     #[inline(always)]
@@ -339,7 +352,7 @@ impl Token {
         group: usize,
     ) -> C::Floats {
         let offset = self.float(GroupValue::Offset).to_bits().cast_signed();
-        let source = w.block(group).wrapping_add(size_of::<u16>());
+        let source = w.block(group).wrapping_add(w.block_header());
         let x = self.x.wrapping_add(self.layout.codes(self.token));
         // SAFETY: a block of every row, and this token's codes, guaranteed by the task's creator.
         let sums = unsafe { simd.dot_rows::<CENTERED>(source, w.pitch.unwrap_or(0), nibbles, x, offset) };

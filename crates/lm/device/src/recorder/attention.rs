@@ -1,39 +1,65 @@
 //! The attention block of a layer.
 
 use roci_kernels::params::{
-    LmAttention, LmCombineSplits, LmDecodeAttention, LmRopeKvStore, LmSigmoidGate, Params as _,
+    LmAttention, LmCombineSplits, LmDecodeAttention, LmLayerNorm, LmRopeKvStore, LmSigmoidGate, Params as _,
 };
 
-use super::StepRecorder;
 use super::linear::LinearInput;
 use super::state::Reduction;
+use roci_lm::architecture::blocks::NormKind;
+
+use super::StepRecorder;
 use crate::Error;
 use crate::kernel_id::KernelId;
 use crate::layer::DeviceAttention;
+use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::scratch::RowBuffer;
 
+/// More positions than any context has; small enough to be added to one.
+const MAX_AFTER: u32 = 1 << 30;
+
 impl<'a> StepRecorder<'a> {
-    pub(super) fn attention(&mut self, block: &DeviceAttention) -> Result<(), Error> {
+    /// The block, and its output added to the residual stream. `input` replaces the normalized
+    /// residual stream.
+    pub(super) fn attention(&mut self, block: &DeviceAttention, input: Option<&RowBuffer>) -> Result<(), Error> {
         let (shape, scratch, native_kernels) = (self.shape, self.scratch, self.features.native_kernels);
         let tokens = shape.tokens;
-        let input = self.normed_residual(block.norm.as_ref(), &block.qkv)?;
-        let heads = LmRopeKvStore { tokens: tokens as u32, stride: scratch.qkv.stride as u32, ..block.heads };
+        let input = match input {
+            Some(rows) => LinearInput::f32(rows),
+            None => self.normed_residual(block.norm.as_ref(), &block.qkv)?,
+        };
+        let rope_positions = match u16::try_from(shape.rope_positions_offset()) {
+            _ if shape.rope_pairs == 0 => 0,
+            Ok(offset) => u32::from(offset) << LmRopeKvStore::OFFSET_SHIFT,
+            // It would be cut off silently.
+            Err(_) => return Err(Error::file(format!("a batch of {tokens} tokens is too large for images"))),
+        };
+        // Sliding windows show all rows of an image behind a row.
+        let images = shape.whole_texts && block.attention.after == 0 && block.attention.window > 0;
+        let heads = LmRopeKvStore {
+            tokens: tokens as u32,
+            stride: scratch.qkv.stride as u32,
+            flags: block.heads.flags | rope_positions,
+            ..block.heads
+        };
         let attention = LmAttention {
             tokens: tokens as u32,
             blocks: shape.blocks as u32,
             block: shape.block_tokens as u32,
             q_stride: scratch.qkv.stride as u32,
             y_stride: scratch.attended.stride as u32,
+            own: shape.own_positions() as u32,
+            after: if images { MAX_AFTER } else { block.attention.after },
             splits: if self.is_large_batch() || native_kernels { 1 } else { shape.kv_splits as u32 },
             ..block.attention
         };
-        let decode =
-            LmDecodeAttention::of(&heads, &attention).filter(|_| shape.one_token_per_sequence && !native_kernels);
+        let fused =
+            LmDecodeAttention::of(&heads, &attention).is_some() && shape.one_token_per_sequence && !native_kernels;
 
         // The kernel after a single product adds up its partial sums, except those of output gates.
         let one_shard = matches!(&block.qkv[..], [linear] if linear.matrix.shards.len() == 1);
-        let caller_adds = one_shard && decode.is_none() && block.output_gate.is_none();
+        let caller_adds = one_shard && block.output_gate.is_none() && block.row_norms.is_none();
         let reduction = if caller_adds { Reduction::Caller } else { Reduction::Product };
         let mut partials = None;
         for linear in &block.qkv {
@@ -45,32 +71,47 @@ impl<'a> StepRecorder<'a> {
             ..heads
         };
         self.barrier();
+        if let Some([query, key]) = &block.row_norms {
+            let [queries, keys] = [heads.heads, heads.kv_heads].map(|heads| heads * block.heads.key_length);
+            self.norm_in_place(query, &scratch.qkv, 0, queries)?;
+            self.norm_in_place(key, &scratch.qkv, queries, keys)?;
+            self.barrier();
+        }
 
         let flash = match self.cache {
-            CacheType::F16 if decode.is_none() && self.features.coopmat && self.is_large_batch() => {
-                KernelId::flash_attention(&attention)
+            CacheType::F16 if !fused && self.features.coopmat && self.is_large_batch() => {
+                // It has neither windows on both sides nor ALiBi.
+                let plain = attention.after == 0 && attention.alibi_heads == 0;
+                KernelId::flash_attention(&attention).filter(|_| plain)
             }
             _ => None,
         };
-        // The flash kernel can write 16-bit floats, which the next product on matrix units reads.
-        let f16_output = flash.is_some()
+        // The flash kernel and the fused one can write 16-bit floats, which the next product on
+        // matrix units reads.
+        let f16_output = (flash.is_some() || fused)
             && block.output_gate.is_none()
             && block.output.matrix.columns == block.output.matrix.model_columns
             && self.runs_on_coopmat(&block.output.matrix, tokens);
-        let attention = LmAttention { packed: u32::from(f16_output), ..attention };
+        let packed = u32::from(f16_output);
 
         let target = if attention.splits > 1 { &scratch.attention_splits } else { &scratch.attended.range };
         let norms = block.head_norms.as_ref().unwrap_or(&scratch.unused);
+        let sinks = block.sinks.as_ref().unwrap_or(&scratch.unused);
         let (qkv, keys, values) = (&scratch.qkv.range, &block.keys, &block.values);
-        if let Some(decode) = decode {
-            let bindings = [&scratch.inputs, norms, &block.rotations, qkv, keys, values, target];
+        let start = 4 * shape.attention_offset() as u64;
+        let attention_inputs = scratch.inputs.range(start, scratch.inputs.length() - start)?;
+        // Splits are combined in f32.
+        let attention = LmAttention { packed: if attention.splits > 1 { 0 } else { packed }, ..attention };
+        if let Some(decode) = LmDecodeAttention::of(&heads, &attention).filter(|_| fused) {
+            let rows = if partials.is_some() { &scratch.partial_sums.range } else { qkv };
+            let bindings = [&scratch.inputs, norms, &block.rotations, rows, keys, values, target];
             self.dispatch(KernelId::decode_attention(self.cache), decode.grid(), &bindings, &decode)?;
         } else {
             let partial_sums = &scratch.partial_sums.range;
             let bindings = [&scratch.inputs, norms, &block.rotations, partial_sums, qkv, keys, values];
             self.dispatch(KernelId::rope_kv_store(self.cache), heads.grid(), &bindings, &heads)?;
             self.barrier();
-            let bindings = [&scratch.inputs, qkv, keys, values, target];
+            let bindings = [&attention_inputs, qkv, keys, values, sinks, target];
             let (kernel, grid) = match flash {
                 Some(flash) => (flash, attention.coopmat_grid()),
                 None => (KernelId::attention(self.cache), attention.grid()),
@@ -85,6 +126,7 @@ impl<'a> StepRecorder<'a> {
                 value_length: attention.value_length,
                 splits: attention.splits,
                 y_stride: scratch.attended.stride as u32,
+                packed,
             };
             let bindings = [&scratch.attention_splits, &scratch.attended.range];
             self.dispatch(KernelId::COMBINE_SPLITS, combine.grid(), &bindings, &combine)?;
@@ -97,6 +139,35 @@ impl<'a> StepRecorder<'a> {
         self.state.input_changed();
         let input = LinearInput { f16: f16_output, ..LinearInput::f32(output) };
         self.add_to_residual(&block.output, &input, block.post_norm.as_ref())
+    }
+
+    /// Normalizes some columns of rows in place.
+    pub(super) fn norm_in_place(
+        &mut self,
+        norm: &DeviceNorm,
+        rows: &RowBuffer,
+        offset: u32,
+        columns: u32,
+    ) -> Result<(), Error> {
+        let scratch = self.scratch;
+        let stride = rows.stride as u32;
+        let flags = [
+            (true, LmLayerNorm::IN_PLACE),
+            (norm.biased, LmLayerNorm::BIAS),
+            (norm.kind == NormKind::Rms, LmLayerNorm::RMS),
+        ];
+        let constants = LmLayerNorm {
+            rows: self.shape.tokens as u32,
+            columns,
+            x_stride: stride,
+            y_stride: stride,
+            epsilon: norm.epsilon,
+            flags: flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum(),
+            first: 0,
+            offset,
+        };
+        let bindings = [&scratch.unused, &norm.weight, &scratch.inputs, &rows.range];
+        self.dispatch(KernelId::LAYER_NORM, constants.grid(), &bindings, &constants)
     }
 
     /// Multiplies the output of attention with the sigmoid of its gates, which follow the queries,

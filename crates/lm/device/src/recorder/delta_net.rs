@@ -1,6 +1,6 @@
 //! A gated delta net of a layer.
 
-use roci_kernels::params::{LmDeltaRule, LmGatedRmsNorm, LmShortConv, Params as _};
+use roci_kernels::params::{LmDeltaRule, LmGatedRmsNorm, Params as _};
 
 use super::StepRecorder;
 use super::linear::LinearInput;
@@ -13,24 +13,9 @@ impl StepRecorder<'_> {
         let (shape, scratch) = (self.shape, self.scratch);
         let [tokens, sequences, first] =
             [shape.tokens, shape.sequences, shape.sequences_offset()].map(|count| count as u32);
-        let input = self.normed_residual(Some(&block.norm), &block.projections)?;
-        for linear in &block.projections {
-            self.linear(linear, &input, shape.tokens, &scratch.qkv, 0)?;
-        }
-        self.barrier();
+        self.project(&block.norm, &block.projections)?;
+        self.convolve(&block.convolution)?;
         let projected = &scratch.qkv;
-
-        let convolution = LmShortConv {
-            sequences,
-            first,
-            x_stride: projected.stride as u32,
-            y_stride: scratch.convolved.stride as u32,
-            splits: LmShortConv::splits(tokens, sequences),
-            ..block.convolution
-        };
-        let bindings = [&scratch.inputs, &projected.range, &block.taps, &block.windows, &scratch.convolved.range];
-        self.dispatch(KernelId::SHORT_CONVOLUTION, convolution.grid(), &bindings, &convolution)?;
-        self.barrier();
 
         let rule = LmDeltaRule {
             sequences,

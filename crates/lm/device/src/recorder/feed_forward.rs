@@ -3,13 +3,16 @@
 use roci_kernels::params::{LmGlu, LmLinear, LmMoeCombine, LmMoeTopK, LmRmsNorm, LmSigmoidGate, Params as _};
 
 use super::StepRecorder;
-use super::linear::LinearInput;
+use super::linear::{ExpertPairs, LinearInput};
 use crate::Error;
+use crate::experts::{DeviceExperts, ExpertMatrices};
 use crate::kernel_id::KernelId;
-use crate::layer::{DeviceExperts, DeviceFeedForward, DeviceFeedForwardKind, DeviceLinear, DeviceSharedExpert, GateUp};
+use crate::layer::{
+    DeviceActivation, DeviceFeedForward, DeviceFeedForwardKind, DeviceLinear, DeviceSharedExpert, GateUp,
+};
 use crate::scratch::RowBuffer;
 
-/// A gated network that all tokens share.
+/// A network that all tokens share.
 struct Network<'n> {
     gate_up: &'n GateUp,
     down: &'n DeviceLinear,
@@ -20,15 +23,19 @@ struct Network<'n> {
 }
 
 impl StepRecorder<'_> {
-    pub(super) fn feed_forward(&mut self, block: &DeviceFeedForward) -> Result<(), Error> {
+    /// `input` replaces the normalized residual stream.
+    pub(super) fn feed_forward(&mut self, block: &DeviceFeedForward, input: Option<&RowBuffer>) -> Result<(), Error> {
         match &block.kind {
             DeviceFeedForwardKind::Dense { gate_up, down } => {
-                let input = self.normed_residual(block.norm.as_ref(), gate_up.products())?;
+                let input = match input {
+                    Some(rows) => LinearInput::f32(rows),
+                    None => self.normed_residual(block.norm.as_ref(), gate_up.products())?,
+                };
                 let network = Network { gate_up, down, width: block.width, activated: &self.scratch.activated };
                 let activated = self.activated(&network, &input, block.activation)?;
                 self.add_to_residual(down, &activated, block.post_norm.as_ref())
             }
-            DeviceFeedForwardKind::Experts(experts) => self.experts(block, experts),
+            DeviceFeedForwardKind::Experts(experts) => self.experts(block, input, experts),
         }
     }
 
@@ -37,12 +44,16 @@ impl StepRecorder<'_> {
         &mut self,
         network: &Network<'n>,
         input: &LinearInput<'_>,
-        activation: u32,
+        activation: DeviceActivation,
     ) -> Result<LinearInput<'n>, Error> {
         let f16 = match network.gate_up {
             GateUp::Interleaved(product) => self.interleaved(network, product, input, activation)?,
             GateUp::Separate(products) => {
-                self.separate(network, products, input, activation)?;
+                self.separate(network, products, input, (activation, true))?;
+                false
+            }
+            GateUp::Plain(product) => {
+                self.separate(network, std::slice::from_ref(product), input, (activation, false))?;
                 false
             }
         };
@@ -58,86 +69,98 @@ impl StepRecorder<'_> {
         network: &Network<'_>,
         gate_up: &DeviceLinear,
         input: &LinearInput<'_>,
-        activation: u32,
+        activation: DeviceActivation,
     ) -> Result<bool, Error> {
         let f16_output = self.can_output_f16(&gate_up.matrix, &network.down.matrix);
         let packed = if f16_output { LmLinear::PACKED } else { 0 };
-        self.linear(gate_up, input, self.shape.tokens, network.activated, activation | packed)?;
+        self.linear(gate_up, input, self.shape.tokens, network.activated, flag(activation)? | packed)?;
         Ok(f16_output)
     }
 
-    /// Gate and up projections side by side, and a kernel for the activation.
+    /// Projections side by side, with a gate two and without one, and a kernel for the activation.
     fn separate(
         &mut self,
         network: &Network<'_>,
         gate_up: &[DeviceLinear],
         input: &LinearInput<'_>,
-        activation: u32,
+        (activation, gated): (DeviceActivation, bool),
     ) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         for linear in gate_up {
             self.linear(linear, input, tokens, &scratch.gate_up, 0)?;
         }
         self.barrier();
-        let glu = LmGlu {
-            tokens: tokens as u32,
-            width: network.width as u32,
-            x_stride: scratch.gate_up.stride as u32,
-            y_stride: network.activated.stride as u32,
-            gelu: u32::from(activation == LmLinear::GELU),
-        };
-        self.dispatch(KernelId::GLU, glu.grid(), &[&scratch.gate_up.range, &network.activated.range], &glu)
+        self.activate(network.width, tokens, network.activated, (activation, gated))
     }
 
-    fn experts(&mut self, block: &DeviceFeedForward, experts: &DeviceExperts) -> Result<(), Error> {
+    /// The activation of rows of `Scratch::gate_up`.
+    fn activate(
+        &mut self,
+        width: usize,
+        rows: usize,
+        activated: &RowBuffer,
+        (activation, gated): (DeviceActivation, bool),
+    ) -> Result<(), Error> {
+        let x = &self.scratch.gate_up;
+        let glu = LmGlu {
+            tokens: rows as u32,
+            width: width as u32,
+            x_stride: x.stride as u32,
+            y_stride: activated.stride as u32,
+            activation: activation.glu,
+            gated: u32::from(gated),
+        };
+        self.dispatch(KernelId::GLU, glu.grid(), &[&x.range, &activated.range], &glu)
+    }
+
+    fn experts(
+        &mut self,
+        block: &DeviceFeedForward,
+        input: Option<&RowBuffer>,
+        experts: &DeviceExperts,
+    ) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
-        let DeviceExperts { router, gate_up, down, count, experts_per_token } = experts;
-        let rows = match &block.norm {
-            Some(norm) => {
+        let router = &experts.router;
+        let rows = match (input, &block.norm) {
+            (Some(rows), _) => rows,
+            (None, Some(norm)) => {
                 self.norm(norm, &scratch.residual, &scratch.normed, 0)?;
                 &scratch.normed
             }
-            None => {
+            (None, None) => {
                 self.flush_partial_sums()?;
                 &scratch.residual
             }
         };
-        let input = LinearInput::f32(rows);
-        self.linear(router, &input, tokens, &scratch.gate_up, 0)?;
+        let routed = self.own_input(experts.router_norm.as_ref(), rows)?;
+        self.linear(router, &routed, tokens, &scratch.gate_up, 0)?;
         self.barrier();
-        let routing = LmMoeTopK {
-            tokens: tokens as u32,
-            experts: *count as u32,
-            used: *experts_per_token as u32,
-            stride: scratch.gate_up.stride as u32,
-        };
-        let bindings = [&scratch.gate_up.range, &scratch.expert_ids, &scratch.expert_weights];
-        self.dispatch(KernelId::MOE_TOP_K, routing.grid(), &bindings, &routing)?;
-        self.barrier();
-        if let Some(shared) = &block.shared {
-            self.shared_expert(shared, &input, block.activation)?;
+        if experts.router_norm.is_some() {
+            self.state.input_changed();
         }
-        let pairs = tokens * experts_per_token;
-        let counts = (*count, *experts_per_token);
-        self.expert_linear(gate_up, rows, pairs, &scratch.activated, block.activation, counts)?;
-        self.barrier();
-        self.expert_linear(down, &scratch.activated, pairs, &scratch.expert_outputs, 0, (*count, 1))?;
+        let routing = LmMoeTopK { tokens: tokens as u32, stride: scratch.gate_up.stride as u32, ..experts.routing };
+        let bias = experts.selection_bias.as_ref().unwrap_or(&scratch.unused);
+        let bindings = [&scratch.gate_up.range, bias, &scratch.expert_ids, &scratch.expert_weights];
+        self.dispatch(KernelId::MOE_TOP_K, routing.grid(), &bindings, &routing)?;
         self.barrier();
         let (target, add) = match &block.post_norm {
             Some(_) => (&scratch.normed, 0),
             None => (&scratch.residual, 1),
         };
-        let combine = LmMoeCombine {
-            tokens: tokens as u32,
-            columns: scratch.embedding as u32,
-            used: *experts_per_token as u32,
-            x_stride: scratch.expert_outputs.stride as u32,
-            y_stride: target.stride as u32,
-            add,
-        };
-        let bindings = [&scratch.expert_outputs.range, &scratch.expert_weights, &target.range];
-        self.dispatch(KernelId::MOE_COMBINE, combine.grid(), &bindings, &combine)?;
-        self.barrier();
+        // The output of a shared expert with a norm is in another buffer by then.
+        let sum = if block.experts_norm.is_some() { (&scratch.shared_output, 0) } else { (target, add) };
+        if matches!(experts.matrices, ExpertMatrices::Native { .. }) && !self.features.native_kernels {
+            self.host_experts(block, experts, rows, sum)?;
+        } else {
+            if let Some(shared) = &block.shared {
+                let input = self.own_input(shared.norm.as_ref(), rows)?;
+                self.shared_expert(shared, &input, block.activation)?;
+            }
+            self.routed_experts(experts, (block.activation, block.width), rows, sum)?;
+        }
+        if let Some(norm) = &block.experts_norm {
+            self.norm(norm, sum.0, target, 0)?;
+        }
         if let Some(shared) = &block.shared {
             self.add_shared_expert(shared, target)?;
         }
@@ -147,12 +170,89 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
+    /// The experts that the router has chosen for each token: the sum of their outputs, which it
+    /// adds to `target` or overwrites it with.
+    pub(super) fn routed_experts(
+        &mut self,
+        experts: &DeviceExperts,
+        (activation, width): (DeviceActivation, usize),
+        rows: &RowBuffer,
+        (target, add): (&RowBuffer, u32),
+    ) -> Result<(), Error> {
+        let (tokens, scratch) = (self.shape.tokens, self.scratch);
+        let DeviceExperts { count, experts_per_token, .. } = experts;
+        let pairs = |sharing: usize| ExpertPairs { pairs: tokens * experts_per_token, experts: *count, sharing };
+        let (rows, sharing) = if experts.weighted_input {
+            self.weigh_inputs(rows, *experts_per_token)?;
+            self.state.input_changed();
+            (&scratch.expert_outputs, 1)
+        } else {
+            (rows, *experts_per_token)
+        };
+        match &experts.matrices {
+            ExpertMatrices::Planar { gate_up, down } => {
+                if experts.gated {
+                    self.expert_linear(gate_up, rows, &scratch.activated, flag(activation)?, pairs(sharing))?;
+                } else {
+                    self.expert_linear(gate_up, rows, &scratch.gate_up, 0, pairs(sharing))?;
+                    self.barrier();
+                    self.activate(width, pairs(1).pairs, &scratch.activated, (activation, false))?;
+                }
+                self.barrier();
+                self.expert_linear(down, &scratch.activated, &scratch.expert_outputs, 0, pairs(1))?;
+            }
+            ExpertMatrices::Native { gate_up, down } => {
+                self.native_expert_products(gate_up, rows, &scratch.gate_up, pairs(sharing))?;
+                self.barrier();
+                self.activate(width, pairs(1).pairs, &scratch.activated, (activation, experts.gated))?;
+                self.barrier();
+                self.state.input_changed();
+                self.native_expert_products(down, &scratch.activated, &scratch.expert_outputs, pairs(1))?;
+                self.state.input_changed();
+            }
+        }
+        self.barrier();
+        let combine = LmMoeCombine {
+            tokens: tokens as u32,
+            columns: scratch.embedding as u32,
+            used: *experts_per_token as u32,
+            x_stride: scratch.expert_outputs.stride as u32,
+            y_stride: target.stride as u32,
+            add,
+            sharing: 1,
+        };
+        let weights = if experts.weighted_input { &scratch.ones } else { &scratch.expert_weights };
+        let bindings = [&scratch.expert_outputs.range, weights, &target.range];
+        self.dispatch(KernelId::MOE_COMBINE, combine.grid(), &bindings, &combine)?;
+        self.barrier();
+        Ok(())
+    }
+
+    /// Writes the input of each expert of each token, multiplied by its weight, to
+    /// [`expert_outputs`](crate::scratch::Scratch::expert_outputs).
+    fn weigh_inputs(&mut self, rows: &RowBuffer, experts_per_token: usize) -> Result<(), Error> {
+        let scratch = self.scratch;
+        let constants = LmMoeCombine {
+            tokens: (self.shape.tokens * experts_per_token) as u32,
+            columns: scratch.embedding as u32,
+            used: 1,
+            x_stride: rows.stride as u32,
+            y_stride: scratch.expert_outputs.stride as u32,
+            add: 0,
+            sharing: experts_per_token as u32,
+        };
+        let bindings = [&rows.range, &scratch.expert_weights, &scratch.expert_outputs.range];
+        self.dispatch(KernelId::MOE_COMBINE, constants.grid(), &bindings, &constants)?;
+        self.barrier();
+        Ok(())
+    }
+
     /// Computes the output of the shared expert and its gate.
-    fn shared_expert(
+    pub(super) fn shared_expert(
         &mut self,
         shared: &DeviceSharedExpert,
         input: &LinearInput<'_>,
-        activation: u32,
+        activation: DeviceActivation,
     ) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         if let Some(gate) = &shared.gate {
@@ -167,6 +267,9 @@ impl StepRecorder<'_> {
         let activated = self.activated(&network, input, activation)?;
         self.linear(&shared.down, &activated, tokens, &scratch.shared_output, 0)?;
         self.barrier();
+        if let Some(norm) = &shared.post_norm {
+            self.norm(norm, &scratch.shared_output, &scratch.parallel, 0)?;
+        }
         self.state.input_changed();
         Ok(())
     }
@@ -175,8 +278,9 @@ impl StepRecorder<'_> {
     fn add_shared_expert(&mut self, shared: &DeviceSharedExpert, target: &RowBuffer) -> Result<(), Error> {
         let scratch = self.scratch;
         let (tokens, columns) = (self.shape.tokens as u32, scratch.embedding as u32);
-        let (x_stride, y_stride) = (scratch.shared_output.stride as u32, target.stride as u32);
-        let x = &scratch.shared_output.range;
+        let output = if shared.post_norm.is_some() { &scratch.parallel } else { &scratch.shared_output };
+        let (x_stride, y_stride) = (output.stride as u32, target.stride as u32);
+        let x = &output.range;
         if shared.gate.is_some() {
             let constants = LmSigmoidGate {
                 tokens,
@@ -190,11 +294,16 @@ impl StepRecorder<'_> {
             let bindings = [x, &scratch.shared_gates.range, &target.range];
             self.dispatch(KernelId::SIGMOID_GATE, constants.grid(), &bindings, &constants)?;
         } else {
-            let constants = LmMoeCombine { tokens, columns, used: 1, x_stride, y_stride, add: 1 };
+            let constants = LmMoeCombine { tokens, columns, used: 1, x_stride, y_stride, add: 1, sharing: 1 };
             let bindings = [x, &scratch.ones, &target.range];
             self.dispatch(KernelId::MOE_COMBINE, constants.grid(), &bindings, &constants)?;
         }
         self.barrier();
         Ok(())
     }
+}
+
+/// The flag of a product that applies the activation.
+fn flag(activation: DeviceActivation) -> Result<u32, Error> {
+    activation.linear.ok_or_else(|| Error::file("no product applies this activation"))
 }

@@ -3,13 +3,15 @@
 use roci_gguf::Type;
 use roci_hal::BufferRange;
 use roci_kernels::params::{
-    LmAddRmsNorm, LmCastF16, LmLinear, LmMatmulPacked, LmMoeCombine, LmQuantize, Params, WeightFormat,
+    LmAddRmsNorm, LmCastF16, LmLinear, LmMatmulPacked, LmMoeCombine, LmQuantize, LmQuantizeI8, Params, WeightFormat,
 };
 
 use super::StepRecorder;
 use super::state::{PartialSums, Reduction};
+use crate::experts::ExpertShard;
 use crate::kernel_id::KernelId;
-use crate::layer::{DeviceLinear, DeviceNorm};
+use crate::layer::DeviceLinear;
+use crate::norms::DeviceNorm;
 use crate::pack::GROUP;
 use crate::scratch::RowBuffer;
 use crate::weights::{DeviceMatrix, FileSegments, Storage};
@@ -17,6 +19,25 @@ use crate::{Error, SMALL_BATCH};
 
 /// Tokens that share one read of the weights in [`KernelId::matvec4`].
 const MATVEC4_TOKENS: usize = 4;
+
+/// Maximum number of tokens of [`KernelId::matvec8_packed_dot`]. From there on the dot products take
+/// longer than tiles in f32 on some GPUs.
+pub(crate) const PACKED_DOT_TOKENS: usize = 8;
+
+/// Maximum number of tokens of products in the small tiles of [`KernelId::matmul_coopmat32`]. Larger
+/// tiles take as long for one token as for 128.
+const COOPMAT32_TOKENS: usize = 96;
+
+/// Tile of a product on matrix units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CoopmatTile {
+    /// [`KernelId::matmul_coopmat16`].
+    Tokens16,
+    /// [`KernelId::matmul_coopmat32`].
+    Tokens32,
+    /// [`KernelId::matmul_coopmat`].
+    Large,
+}
 
 /// Input of a matrix product.
 #[derive(Clone, Copy)]
@@ -32,6 +53,16 @@ impl<'a> LinearInput<'a> {
     pub(super) fn f32(rows: &'a RowBuffer) -> Self {
         Self { rows, norm: None, f16: false }
     }
+}
+
+/// Pairs of a token and one of its experts.
+#[derive(Clone, Copy)]
+pub(super) struct ExpertPairs {
+    pub(super) pairs: usize,
+    /// Total number of experts.
+    pub(super) experts: usize,
+    /// Pairs that read the same row of the input.
+    pub(super) sharing: usize,
 }
 
 /// Codes and scales of a planar matrix.
@@ -112,38 +143,39 @@ impl<'a> StepRecorder<'a> {
     }
 
     /// A product with the matrices of experts, for each pair of a token and one of its experts.
-    /// `sharing` pairs read the same row of `x`.
     pub(super) fn expert_linear(
         &mut self,
-        matrix: &DeviceMatrix,
+        shards: &[ExpertShard],
         x: &RowBuffer,
-        pairs: usize,
         y: &RowBuffer,
         flags: u32,
-        (count, sharing): (usize, usize),
+        ExpertPairs { pairs, experts: count, sharing }: ExpertPairs,
     ) -> Result<(), Error> {
-        let [shard] = &matrix.shards[..] else {
-            return Err(Error::file("the experts of a layer exceed one binding of this device"));
-        };
-        let Storage::Planar { codes, scales, format } = &shard.storage else {
-            return Err(Error::file("the matrices of experts are packed"));
-        };
-        let constants = LmLinear {
-            rows: (matrix.rows / count) as u32,
-            columns: matrix.columns as u32,
-            tokens: pairs as u32,
-            x_stride: x.stride as u32,
-            y_stride: y.stride as u32,
-            y_offset: 0,
-            flags,
-            experts: count as u32,
-            sharing: sharing as u32,
-            ..LmLinear::default()
-        };
-        let (unused, ids) = (&self.scratch.unused, &self.scratch.expert_ids);
-        let bindings = [codes, scales, &x.range, unused, ids, unused, &y.range];
-        let (kernel, grid) = self.single_token_kernel(*format, &constants);
-        self.dispatch(kernel, grid, &bindings, &constants)
+        for ExpertShard { matrix, bias, first_output } in shards {
+            let [shard] = &matrix.shards[..] else {
+                return Err(Error::file("the experts of a layer exceed one binding of this device"));
+            };
+            let Storage::Planar { codes, scales, format } = &shard.storage else {
+                return Err(Error::file("the matrices of experts are packed"));
+            };
+            let constants = LmLinear {
+                rows: (matrix.rows / count) as u32,
+                columns: matrix.columns as u32,
+                tokens: pairs as u32,
+                x_stride: x.stride as u32,
+                y_stride: y.stride as u32,
+                y_offset: *first_output as u32,
+                flags: flags | if bias.is_some() { LmLinear::BIAS } else { 0 },
+                experts: count as u32,
+                sharing: sharing as u32,
+                ..LmLinear::default()
+            };
+            let (unused, ids) = (&self.scratch.unused, &self.scratch.expert_ids);
+            let bindings = [codes, scales, &x.range, bias.as_ref().unwrap_or(unused), ids, unused, &y.range];
+            let (kernel, grid) = self.single_token_kernel(*format, &constants);
+            self.dispatch(kernel, grid, &bindings, &constants)?;
+        }
+        Ok(())
     }
 
     /// A product with a planar matrix.
@@ -164,8 +196,12 @@ impl<'a> StepRecorder<'a> {
             let norm = input.norm.map_or(unused, |norm| &norm.weight);
             let (kernel, grid) = self.single_token_kernel(format, constants);
             self.dispatch(kernel, grid, &[codes, scales, x, bias, unused, norm, &y.range], constants)?;
-        } else if self.has_coopmat(format, constants.columns as usize, tokens) {
-            return self.coopmat(planes, input, bias, y, constants, reduction);
+        } else if let Some(tile) = self.coopmat_tile(format, constants.columns as usize, tokens) {
+            return self.coopmat(tile, planes, input, bias, y, constants, reduction);
+        } else if self.features.packed_dot && tokens <= PACKED_DOT_TOKENS && format.has_matvec8_i8() {
+            let x = self.quantize_i8(input.rows, constants)?;
+            let kernel = KernelId::matvec8_packed_dot(format);
+            self.dispatch(kernel, constants.vector8_grid(), &[codes, scales, x, bias, &y.range], constants)?;
         } else if tokens > SMALL_BATCH {
             let kernel = KernelId::matmul(format);
             self.dispatch(kernel, constants.tile_grid(), &[codes, scales, x, bias, &y.range], constants)?;
@@ -186,16 +222,25 @@ impl<'a> StepRecorder<'a> {
         (kernel, if format.is_float() { constants.plain_grid() } else { constants.vector_grid(1) })
     }
 
-    /// Whether a product with this number of tokens runs on matrix units.
-    fn has_coopmat(&self, format: WeightFormat, columns: usize, tokens: usize) -> bool {
-        let whole_tiles = columns.is_multiple_of(LmLinear::COOPMAT_STEP as usize);
-        self.features.coopmat && tokens > MATVEC4_TOKENS && whole_tiles && format.has_coopmat()
+    /// The tile of a product on matrix units; `None` if it does not run there.
+    fn coopmat_tile(&self, format: WeightFormat, columns: usize, tokens: usize) -> Option<CoopmatTile> {
+        if !self.features.coopmat || tokens < 2 {
+            return None;
+        }
+        // Small tiles are faster than large ones with spilled registers.
+        let is_spilled = self.features.prebuilt && !format.fits_large_tile();
+        let has_large = columns.is_multiple_of(LmLinear::COOPMAT_STEP as usize) && format.has_coopmat() && !is_spilled;
+        if has_large && tokens > COOPMAT32_TOKENS {
+            return Some(CoopmatTile::Large);
+        }
+        let is_narrow = tokens <= LmLinear::COOPMAT16_TILE[0] as usize;
+        format.has_coopmat().then_some(if is_narrow { CoopmatTile::Tokens16 } else { CoopmatTile::Tokens32 })
     }
 
     /// Whether all shards of a matrix run on matrix units.
     pub(super) fn runs_on_coopmat(&self, matrix: &DeviceMatrix, tokens: usize) -> bool {
         matrix.shards.iter().all(|shard| match &shard.storage {
-            Storage::Planar { format, .. } => self.has_coopmat(*format, matrix.columns, tokens),
+            Storage::Planar { format, .. } => self.coopmat_tile(*format, matrix.columns, tokens).is_some(),
             Storage::Packed { .. } | Storage::InPlace { .. } => false,
         })
     }
@@ -209,8 +254,10 @@ impl<'a> StepRecorder<'a> {
 
     /// A product on matrix units. Where its tiles leave much of the device idle, columns are split
     /// too, and partial sums are added up.
+    #[expect(clippy::too_many_arguments, reason = "all of them describe one product")]
     fn coopmat(
         &mut self,
+        tile: CoopmatTile,
         planes: Planes<'_>,
         input: &LinearInput<'_>,
         bias: &BufferRange,
@@ -220,21 +267,35 @@ impl<'a> StepRecorder<'a> {
     ) -> Result<Option<PartialSums>, Error> {
         let Planes { codes, scales, format } = planes;
         let scratch = self.scratch;
-        let kernel = KernelId::matmul_coopmat(format);
+        let (kernel, small_tile) = match tile {
+            CoopmatTile::Tokens16 => (KernelId::matmul_coopmat16(format), Some(LmLinear::COOPMAT16_TILE)),
+            CoopmatTile::Tokens32 => (KernelId::matmul_coopmat32(format), Some(LmLinear::COOPMAT32_TILE)),
+            CoopmatTile::Large => (KernelId::matmul_coopmat(format), None),
+        };
+        let grid = |constants: &LmLinear| match small_tile {
+            Some(tile) => constants.small_coopmat_grid(tile),
+            None => constants.coopmat_grid(),
+        };
         let x = if input.f16 { &input.rows.range } else { self.cast_f16(input.rows, constants.tokens as usize)? };
         let stride = (constants.rows as usize).next_multiple_of(GROUP);
         let count = match constants.flags & !LmLinear::ADD {
-            0 if constants.y_offset == 0 => constants
-                .coopmat_column_splits(self.features.compute_units, (scratch.partial_sums.stride / stride) as u32),
+            0 if constants.y_offset == 0 => {
+                let units = self.features.compute_units;
+                let most = self.max_column_splits(constants.tokens as usize, stride) as u32;
+                match small_tile {
+                    Some(tile) => constants.small_coopmat_column_splits(tile, units, most),
+                    None => constants.coopmat_column_splits(units, most),
+                }
+            }
             _ => 1,
         };
         if count == 1 {
-            self.dispatch(kernel, constants.coopmat_grid(), &[codes, scales, x, bias, &y.range], constants)?;
+            self.dispatch(kernel, grid(constants), &[codes, scales, x, bias, &y.range], constants)?;
             return Ok(None);
         }
         let split = LmLinear { flags: 0, sharing: count, y_stride: stride as u32, ..*constants };
         let bindings = [codes, scales, x, bias, &scratch.partial_sums.range];
-        self.dispatch(kernel, split.coopmat_grid(), &bindings, &split)?;
+        self.dispatch(kernel, grid(&split), &bindings, &split)?;
         let partials = PartialSums { count, stride: stride as u32 };
         let adds = constants.flags & LmLinear::ADD != 0;
         if reduction == Reduction::Caller {
@@ -248,6 +309,13 @@ impl<'a> StepRecorder<'a> {
         self.barrier();
         self.add_up(partials, (constants.tokens, constants.rows), y, adds)?;
         Ok(None)
+    }
+
+    /// How many partial sums of `stride` floats the scratch memory has room for, for each of
+    /// `tokens`. Small batches have more than full ones.
+    fn max_column_splits(&self, tokens: usize, stride: usize) -> usize {
+        let (sums, ones) = (self.scratch.partial_sums.range.length(), self.scratch.ones.length());
+        (sums as usize / 4 / (tokens * stride)).min(ones as usize / 4 / tokens)
     }
 
     /// Adds the deferred partial sums to the residual stream.
@@ -274,6 +342,7 @@ impl<'a> StepRecorder<'a> {
             x_stride: partials.stride,
             y_stride: y.stride as u32,
             add: u32::from(add),
+            sharing: 1,
         };
         let bindings = [&self.scratch.partial_sums.range, &self.scratch.ones, &y.range];
         self.dispatch(KernelId::MOE_COMBINE, constants.grid(), &bindings, &constants)
@@ -308,6 +377,19 @@ impl<'a> StepRecorder<'a> {
             self.state.input_converted();
         }
         Ok(f16)
+    }
+
+    /// The rows as 8-bit integers, converted unless an earlier product has done so.
+    fn quantize_i8(&mut self, x: &RowBuffer, product: &LmLinear) -> Result<&'a BufferRange, Error> {
+        let quantized = &self.scratch.quantized;
+        if self.state.needs_conversion() {
+            let LmLinear { tokens, columns, .. } = *product;
+            let constants = LmQuantizeI8 { tokens, columns, x_stride: x.stride as u32 };
+            self.dispatch(KernelId::QUANTIZE_I8, constants.grid(), &[&x.range, quantized], &constants)?;
+            self.barrier();
+            self.state.input_converted();
+        }
+        Ok(quantized)
     }
 
     /// A product with weights in the CPU's layout, packed or in place in the file.

@@ -1,79 +1,129 @@
 //! Records one step of a model on one device: from token embeddings to hidden states or logits.
 //!
-//! [`StepRecorder::record`] records the whole step. `attention.rs`, `delta_net.rs` and
-//! `feed_forward.rs` record the blocks of a layer, and `linear.rs` their matrix products. Every kernel goes through
-//! [`StepRecorder::dispatch`]. [`StepState`] tracks work that is deferred to later commands.
+//! [`StepRecorder::record`] records the whole step. `attention.rs`, `delta_net.rs`, `recurrent.rs`,
+//! `feed_forward.rs` and `per_layer.rs` record the blocks of a layer, and `linear.rs` their matrix
+//! products. Every kernel goes through [`StepRecorder::dispatch`]. [`StepState`] tracks work that is
+//! deferred to later commands.
 
 mod attention;
 mod delta_net;
 mod feed_forward;
+mod host_experts;
 mod linear;
+mod native_experts;
+mod per_layer;
+mod recurrent;
 mod state;
 
 use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Recorder};
-use roci_kernels::params::{LmEmbed, LmLinear, LmRmsNorm, Params};
+use roci_kernels::params::{LmEmbed, LmLayerNorm, LmLinear, LmRmsNorm, Params};
+use roci_lm::architecture::blocks::NormKind;
 
 pub(crate) use self::attention::block_tokens;
 use self::linear::LinearInput;
+pub(crate) use self::linear::PACKED_DOT_TOKENS;
 use self::state::StepState;
 use crate::features::Features;
+use crate::host_experts::{HostExperts, HostSegment};
 use crate::kernel_cache::KernelCache;
 use crate::kernel_id::KernelId;
-use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceMixer, DeviceNorm};
+use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceMixer, ParallelNorms};
+use crate::norms::DeviceNorm;
 use crate::options::CacheType;
+use crate::per_layer::LayerInputs;
 use crate::scratch::{RowBuffer, Scratch};
 use crate::shape::StepShape;
 use crate::{Error, SMALL_BATCH};
 
 /// Records one step.
 pub(crate) struct StepRecorder<'a> {
+    device: &'a Device,
     kernels: &'a mut KernelCache,
+    /// Computes the experts of some layers.
+    host: Option<&'a mut HostExperts>,
+    /// The parts of the step that end at such experts.
+    segments: Vec<HostSegment>,
     scratch: &'a Scratch,
     commands: Recorder,
     shape: StepShape,
     cache: CacheType,
     features: Features,
     state: StepState,
+    /// Projection of the uploaded rows to the residual stream, in prediction heads.
+    input: Option<&'a DeviceLinear>,
 }
 
 impl<'a> StepRecorder<'a> {
     pub(crate) fn new(
-        device: &Device,
+        device: &'a Device,
         kernels: &'a mut KernelCache,
         scratch: &'a Scratch,
         shape: StepShape,
         cache: CacheType,
         features: Features,
     ) -> Self {
-        Self { kernels, scratch, commands: device.record(), shape, cache, features, state: StepState::default() }
+        Self {
+            device,
+            kernels,
+            host: None,
+            segments: Vec::new(),
+            scratch,
+            commands: device.record(),
+            shape,
+            cache,
+            features,
+            state: StepState::default(),
+            input: None,
+        }
     }
 
-    /// Records the step: upload of the inputs, embeddings, layers, and the output to `output`.
+    /// The step of a prediction head with this projection.
+    pub(crate) fn with_input(self, input: Option<&'a DeviceLinear>) -> Self {
+        Self { input, ..self }
+    }
+
+    /// Lets another device compute the experts of some layers.
+    pub(crate) fn with_host(self, host: Option<&'a mut HostExperts>) -> Self {
+        Self { host, ..self }
+    }
+
+    /// Records the step: upload of the inputs, embeddings, layers, and the output to `output`. The
+    /// segments run in turn, each followed by the experts at its end, and then the commands.
     pub(crate) fn record(
         mut self,
         layers: &[DeviceLayer],
+        inputs: Option<&LayerInputs>,
         head: Option<&DeviceHead>,
         staging: &Buffer,
         output: &Buffer,
-    ) -> Result<CommandBuffer, Error> {
+    ) -> Result<(Vec<HostSegment>, CommandBuffer), Error> {
         let (shape, scratch) = (self.shape, self.scratch);
         let input_bytes = 4 * shape.input_words as u64;
         self.commands.copy(staging.range(0, input_bytes)?, scratch.inputs.range(0, input_bytes)?)?;
-        if let Some(embedding) = head.and_then(|head| head.embedding(shape.tokens)) {
+        if let Some(embedding) = head.filter(|_| !shape.host_embeddings).and_then(|head| head.embedding(shape.tokens)) {
             self.barrier();
             self.embed(&embedding)?;
+        } else if let Some(input) = self.input.filter(|_| shape.tokens > 0) {
+            let bytes = scratch.qkv.bytes(shape.tokens);
+            let uploaded = staging.range(scratch.staged_residual_offset, bytes)?;
+            self.commands.copy(uploaded, scratch.qkv.range.range(0, bytes)?)?;
+            self.barrier();
+            self.linear(input, &LinearInput::f32(&scratch.qkv), shape.tokens, &scratch.residual, 0)?;
+            self.state.input_changed();
         } else if shape.tokens > 0 {
             let bytes = scratch.residual.bytes(shape.tokens);
             let uploaded = staging.range(scratch.staged_residual_offset, bytes)?;
             self.commands.copy(uploaded, scratch.residual.range.range(0, bytes)?)?;
         }
         self.barrier();
+        if let Some(inputs) = inputs.filter(|_| shape.tokens > 0) {
+            self.layer_inputs(inputs)?;
+        }
         for layer in layers {
-            match &layer.mixer {
-                DeviceMixer::Attention(block) => self.attention(block)?,
-                DeviceMixer::DeltaNet(block) => self.delta_net(block)?,
+            self.layer(layer)?;
+            if let (Some(block), Some(inputs)) = (&layer.per_layer, inputs) {
+                self.per_layer(block, inputs)?;
             }
-            self.feed_forward(&layer.feed_forward)?;
         }
         self.flush_partial_sums()?;
         match head {
@@ -81,7 +131,58 @@ impl<'a> StepRecorder<'a> {
             Some(head) if shape.output_rows > 0 => self.head(head, output)?,
             Some(_) => {}
         }
-        Ok(self.commands.finish()?)
+        Ok((self.segments, self.commands.finish()?))
+    }
+
+    fn layer(&mut self, layer: &DeviceLayer) -> Result<(), Error> {
+        let DeviceLayer { mixers, feed_forward, parallel, stream_norms, .. } = layer;
+        // The mixer changes the residual stream, so that the input of a parallel block is kept.
+        let norm = feed_forward.as_ref().and_then(|block| block.norm.as_ref());
+        let input = match (parallel, norm) {
+            (Some(_), Some(norm)) => {
+                let parallel = &self.scratch.parallel;
+                self.norm(norm, &self.scratch.residual, parallel, 0)?;
+                Some(parallel)
+            }
+            _ => None,
+        };
+        self.mixers(mixers, input.filter(|_| *parallel == Some(ParallelNorms::Shared)))?;
+        if input.is_some() {
+            self.flush_partial_sums()?;
+            self.state.input_changed();
+        }
+        self.stream_norm(stream_norms[0].as_ref())?;
+        if let Some(block) = feed_forward {
+            self.feed_forward(block, input)?;
+        }
+        self.stream_norm(stream_norms[1].as_ref())
+    }
+
+    /// The mixers of a layer. Each adds its output to the residual stream, so that all must read it
+    /// before. `input` is the normalized input of attention, if there is one already.
+    fn mixers(&mut self, mixers: &[DeviceMixer], input: Option<&RowBuffer>) -> Result<(), Error> {
+        if let [DeviceMixer::Attention(attention), DeviceMixer::StateSpace(space)] = mixers {
+            self.state_space_values(space)?;
+            self.attention(attention, input)?;
+            return self.state_space_output(space);
+        }
+        // `support` refuses other combinations.
+        mixers.iter().try_for_each(|mixer| match mixer {
+            DeviceMixer::Attention(block) => self.attention(block, input),
+            DeviceMixer::DeltaNet(block) => self.delta_net(block),
+            DeviceMixer::GatedConvolution(block) => self.gated_convolution(block),
+            DeviceMixer::StateSpace(block) => self.state_space(block),
+        })
+    }
+
+    /// Normalizes the residual stream itself, if there is a norm.
+    fn stream_norm(&mut self, norm: Option<&DeviceNorm>) -> Result<(), Error> {
+        let Some(norm) = norm else { return Ok(()) };
+        self.flush_partial_sums()?;
+        self.norm_in_place(norm, &self.scratch.residual, 0, self.scratch.embedding as u32)?;
+        self.state.input_changed();
+        self.barrier();
+        Ok(())
     }
 
     fn embed(&mut self, embedding: &DeviceEmbedding<'_>) -> Result<(), Error> {
@@ -102,30 +203,19 @@ impl<'a> StepRecorder<'a> {
     fn head(&mut self, head: &DeviceHead, output: &Buffer) -> Result<(), Error> {
         let StepShape { output_rows: rows, logits, .. } = self.shape;
         let scratch = self.scratch;
-        if self.shape.tokens == 1 && logits && !self.features.native_kernels {
+        let matrix = head.output.as_ref().filter(|_| logits);
+        let fused = head.norm.is_plain_rms() && !self.features.native_kernels;
+        if let Some(matrix) = matrix.filter(|_| self.shape.tokens == 1 && fused) {
             // The product with a single token applies the norm itself.
             let input = LinearInput { norm: Some(&head.norm), ..LinearInput::f32(&scratch.residual) };
-            self.linear(&head.output, &input, 1, &scratch.logits, 0)?;
+            self.linear(matrix, &input, 1, &scratch.logits, 0)?;
             self.barrier();
             return self.read_back(&scratch.logits, 1, output);
         }
-        let norm = LmRmsNorm {
-            rows: rows as u32,
-            columns: scratch.embedding as u32,
-            x_stride: scratch.residual.stride as u32,
-            y_stride: scratch.output_hidden.stride as u32,
-            epsilon: head.norm.epsilon,
-            flags: LmRmsNorm::GATHER_ROWS,
-            first: self.shape.output_rows_offset() as u32,
-        };
-        let bindings = [&scratch.residual.range, &head.norm.weight, &scratch.inputs, &scratch.output_hidden.range];
-        self.dispatch(KernelId::RMS_NORM, norm.grid(), &bindings, &norm)?;
-        self.state.input_changed();
+        self.norm_rows(&head.norm, &scratch.residual, &scratch.output_hidden, rows, LmRmsNorm::GATHER_ROWS)?;
         self.barrier();
-        if !logits {
-            return self.read_back(&scratch.output_hidden, rows, output);
-        }
-        self.linear(&head.output, &LinearInput::f32(&scratch.output_hidden), rows, &scratch.logits, 0)?;
+        let Some(matrix) = matrix else { return self.read_back(&scratch.output_hidden, rows, output) };
+        self.linear(matrix, &LinearInput::f32(&scratch.output_hidden), rows, &scratch.logits, 0)?;
         self.barrier();
         self.read_back(&scratch.logits, rows, output)
     }
@@ -136,22 +226,45 @@ impl<'a> StepRecorder<'a> {
         Ok(())
     }
 
-    /// Records the RMS norm of rows of the embedding length.
+    /// Records the norm of rows of the embedding length.
     fn norm(&mut self, norm: &DeviceNorm, x: &RowBuffer, y: &RowBuffer, flags: u32) -> Result<(), Error> {
         self.flush_partial_sums()?;
-        let constants = LmRmsNorm {
-            rows: self.shape.tokens as u32,
-            columns: self.scratch.embedding as u32,
-            x_stride: x.stride as u32,
-            y_stride: y.stride as u32,
-            epsilon: norm.epsilon,
-            flags,
-            first: 0,
-        };
-        let bindings = [&x.range, &norm.weight, &self.scratch.inputs, &y.range];
-        self.dispatch(KernelId::RMS_NORM, constants.grid(), &bindings, &constants)?;
-        self.state.input_changed();
+        self.norm_rows(norm, x, y, self.shape.tokens, flags)?;
         self.barrier();
+        Ok(())
+    }
+
+    /// Records the norm of this number of rows, with the flags of [`LmRmsNorm`]. With `GATHER_ROWS`
+    /// they are those whose output is requested.
+    fn norm_rows(
+        &mut self,
+        norm: &DeviceNorm,
+        x: &RowBuffer,
+        y: &RowBuffer,
+        rows: usize,
+        flags: u32,
+    ) -> Result<(), Error> {
+        let (rows, columns) = (rows as u32, self.scratch.embedding as u32);
+        let (x_stride, y_stride, epsilon) = (x.stride as u32, y.stride as u32, norm.epsilon);
+        let gather = flags & LmRmsNorm::GATHER_ROWS != 0;
+        let first = if gather { self.shape.output_rows_offset() as u32 } else { 0 };
+        let bindings = [&x.range, &norm.weight, &self.scratch.inputs, &y.range];
+        if norm.is_plain_rms() {
+            let factor = if flags & LmRmsNorm::ADD == 0 { 1.0 } else { norm.factor };
+            let constants = LmRmsNorm { rows, columns, x_stride, y_stride, epsilon, flags, first, y_offset: 0, factor };
+            self.dispatch(KernelId::RMS_NORM, constants.grid(), &bindings, &constants)?;
+        } else {
+            let flags = [
+                (gather, LmLayerNorm::GATHER_ROWS),
+                (flags & LmRmsNorm::ADD != 0, LmLayerNorm::ADD),
+                (norm.biased, LmLayerNorm::BIAS),
+                (norm.kind == NormKind::Rms, LmLayerNorm::RMS),
+            ];
+            let flags = flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum();
+            let constants = LmLayerNorm { rows, columns, x_stride, y_stride, epsilon, flags, first, offset: 0 };
+            self.dispatch(KernelId::LAYER_NORM, constants.grid(), &bindings, &constants)?;
+        }
+        self.state.input_changed();
         Ok(())
     }
 
@@ -170,6 +283,10 @@ impl<'a> StepRecorder<'a> {
             self.flush_partial_sums()?;
             return Ok(LinearInput::f32(&scratch.residual));
         };
+        if !norm.is_plain_rms() {
+            self.norm(norm, &scratch.residual, &scratch.normed, 0)?;
+            return Ok(LinearInput::f32(&scratch.normed));
+        }
         if self.shape.tokens == 1 && !self.features.native_kernels {
             return Ok(LinearInput { norm: Some(norm), ..LinearInput::f32(&scratch.residual) });
         }
@@ -180,6 +297,18 @@ impl<'a> StepRecorder<'a> {
             self.norm(norm, &scratch.residual, &scratch.normed, 0)?;
         }
         Ok(LinearInput::f32(&scratch.normed))
+    }
+
+    /// The input of a router or of a shared expert: the residual stream after a norm of its own, or
+    /// these rows.
+    fn own_input<'n>(&mut self, norm: Option<&DeviceNorm>, rows: &'n RowBuffer) -> Result<LinearInput<'n>, Error>
+    where
+        'a: 'n,
+    {
+        let scratch = self.scratch;
+        let Some(norm) = norm else { return Ok(LinearInput::f32(rows)) };
+        self.norm(norm, &scratch.residual, &scratch.parallel, 0)?;
+        Ok(LinearInput::f32(&scratch.parallel))
     }
 
     /// Adds the output of a block to the residual stream, normalized first if the model has a post

@@ -26,7 +26,7 @@ pub(super) struct StepState {
     /// Partial sums not yet added to the residual stream; its next reader adds them.
     residual_partials: Option<PartialSums>,
     /// Whether the input of the next products exists in the form that they read: 8-bit integers on
-    /// the CPU, 16-bit floats for matrix units.
+    /// the CPU and for packed dot products, 16-bit floats for matrix units.
     input_converted: bool,
 }
 

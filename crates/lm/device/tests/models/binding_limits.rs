@@ -6,22 +6,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libtest_mimic::Trial;
 use roci_base::Hint as _;
-use roci_hal::command::Recording;
-use roci_hal::driver::{Batch, BufferBackend, CommandsBackend, DeviceBackend, Driver, ExecutableBackend, OpenRequest};
-use roci_hal::error::DeviceLoss;
 use roci_hal::null::NullDriver;
-use roci_hal::{BufferDesc, CodeFormat, Device, DeviceInfo, ExecutableSource, PhysicalInfo, Registry};
+use roci_hal::{CodeFormat, Device, Registry};
 use roci_lm::architecture::Model;
 use roci_lm::synthetic::{Case, Recipe, architectures};
-use roci_lm_device::{DeviceModel, Error, Options};
+use roci_lm_device::{DeviceModel, Error, Options, unsupported};
 use roci_opencl::OpenClDriver;
 
-use crate::{devices, hybrid, split_attention};
+use crate::{devices, hybrid, limited, split_attention};
 
 /// Largest binding in bytes: less than each matrix of [`wide`], and more than the scratch buffers
 /// for 20 tokens.
 const MAX_BINDING: u64 = 200 << 10;
-/// Largest binding in bytes: less than the stacked matrices of four experts, more than one of them.
+/// Largest binding in bytes: less than two rows of each of 256 experts, or than the stacked matrices
+/// of four, and more than one of those.
 const EXPERTS_MAX_BINDING: u64 = 150_000;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -35,10 +33,12 @@ pub(crate) fn trials() -> Vec<Trial> {
             Err(reason) => devices::missing("pocl", &reason),
         }),
         Trial::test("null/narrow-experts", || {
-            let error = rejected(&case("llama-experts"), EXPERTS_MAX_BINDING, 64)?;
+            let many = case("llama-experts");
+            let many = Case { recipe: Recipe { experts: Some((256, 2)), ..many.recipe }, ..many };
+            let error = rejected(&many, EXPERTS_MAX_BINDING, 64)?;
             same(
                 &error,
-                "`blk.0.ffn_gate_exps.weight` with all experts needs a binding of 196608 bytes, but null supports at most 150000 bytes",
+                "some rows of `blk.0.ffn_gate_exps.weight` needs a binding of 262144 bytes, but null supports at most 150000 bytes",
             )?;
             holds(error.hint().is_some_and(|hint| hint.contains("--device vulkan --device cpu")), "a hint")
         }),
@@ -59,9 +59,32 @@ pub(crate) fn trials() -> Vec<Trial> {
             holds(error.hint().is_some_and(|hint| hint.contains("--parallel")), "a hint")
         }),
         Trial::test("null/wide-enough", || {
-            Ok(load(&case("llama-experts"), 2 * EXPERTS_MAX_BINDING, 64, &|_, _| ()).map(drop)?)
+            Ok(load(&case("llama-experts"), EXPERTS_MAX_BINDING, 64, &|_, _| ()).map(drop)?)
+        }),
+        Trial::test("pocl/narrow-experts", || match open() {
+            Ok(device) => {
+                let options =
+                    Options { cache_tokens: Some(64), page_size: 16, max_batch_tokens: Some(20), ..Options::default() };
+                for case in wide_experts() {
+                    split_attention::compare(std::slice::from_ref(&device), &case, 20, &options)
+                        .map_err(|error| format!("{}: {error}", case.name))?;
+                }
+                Ok(())
+            }
+            Err(reason) => devices::missing("pocl", &reason),
         }),
     ]
+}
+
+/// Models whose stacked experts exceed one binding: with and without biases.
+fn wide_experts() -> Vec<Case> {
+    let supported = |case: &Case| {
+        let file = case.open().expect("the synthetic file is valid");
+        unsupported(&Model::new(&file, Some(case.context)).expect("the architecture is described")).is_none()
+    };
+    let wide =
+        |case: Case| Case { recipe: Recipe { feed_forward: 2 * case.recipe.feed_forward, ..case.recipe }, ..case };
+    ["llama-experts", "gpt-oss"].into_iter().map(case).filter(supported).map(wide).collect()
 }
 
 /// A model with biases, all of whose matrices exceed one binding.
@@ -114,60 +137,6 @@ fn rejected(case: &Case, limit: u64, kept: usize) -> Result<Error, String> {
 
 /// PoCL with a small binding limit.
 fn open() -> Result<Device, String> {
-    let uri = devices::all()[2].1()?.info().uri.clone();
-    Registry::new().with(LimitedDriver(OpenClDriver::new())).open(&uri, None).map_err(|error| error.to_string())
-}
-
-struct LimitedDriver(OpenClDriver);
-
-impl Driver for LimitedDriver {
-    fn scheme(&self) -> &'static str {
-        self.0.scheme()
-    }
-
-    fn summary(&self) -> &'static str {
-        self.0.summary()
-    }
-
-    fn enumerate(&self) -> Result<Vec<PhysicalInfo>, roci_hal::Error> {
-        self.0.enumerate()
-    }
-
-    fn open(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn DeviceBackend>, roci_hal::Error> {
-        let device = self.0.open(request)?;
-        let info = DeviceInfo { max_binding: MAX_BINDING, ..device.info().clone() };
-        Ok(Arc::new(LimitedDevice { device, info }))
-    }
-}
-
-/// A device with a smaller binding limit.
-struct LimitedDevice {
-    device: Arc<dyn DeviceBackend>,
-    info: DeviceInfo,
-}
-
-impl DeviceBackend for LimitedDevice {
-    fn info(&self) -> &DeviceInfo {
-        &self.info
-    }
-
-    fn allocate(&self, desc: &BufferDesc) -> Result<Arc<dyn BufferBackend>, roci_hal::Error> {
-        self.device.allocate(desc)
-    }
-
-    fn load(&self, source: &ExecutableSource) -> Result<Arc<dyn ExecutableBackend>, roci_hal::Error> {
-        self.device.load(source)
-    }
-
-    fn prepare(&self, recording: &Arc<Recording>) -> Result<Arc<dyn CommandsBackend>, roci_hal::Error> {
-        self.device.prepare(recording)
-    }
-
-    fn submit(&self, queue: usize, batch: Batch) {
-        self.device.submit(queue, batch);
-    }
-
-    fn abandon(&self, loss: &DeviceLoss) {
-        self.device.abandon(loss);
-    }
+    let uri = devices::all()[2].1()?.info().uri.to_string();
+    limited::open(OpenClDriver::new(), &uri, |info| info.max_binding = MAX_BINDING)
 }

@@ -1,4 +1,4 @@
-//! Models with gated delta nets: weight types and head sizes, and an engine that batches, preempts
+//! Models with recurrent blocks: weight types and head sizes, and an engine that batches, preempts
 //! and shares prefixes.
 
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use libtest_mimic::{Failed, Trial};
 use roci_engine::{
     Chunk, Engine, Event, Forward, ForwardError, KvCapacity, Limits, Output, ReferenceForward, Request, Settings,
+    States,
 };
 use roci_gguf::Type;
 use roci_hal::Device;
 use roci_lm::architecture::Model;
 use roci_lm::reference::Reference;
 use roci_lm::sample;
-use roci_lm::synthetic::{Case, Hybrid, Recipe, hybrids, talking_hybrid};
+use roci_lm::synthetic::{Case, Hybrid, Recipe, hybrids, talking_hybrid, talking_recurrent};
 use roci_lm_device::{CacheType, DeviceModel, Options};
 use roci_testkit::tolerance::NormTolerance;
 use roci_tokenizer::{Encode, Tokenizer};
@@ -31,7 +32,10 @@ pub(crate) fn trials() -> Vec<Trial> {
                 Err(reason) => devices::missing(name, &reason),
             }));
         };
-        trial("hybrid-engine", engine);
+        trial("hybrid-engine", |device| engine(device, &talking_hybrid()));
+        trial("lfm2-engine", |device| engine(device, &talking_recurrent()[0]));
+        trial("granitehybrid-engine", |device| engine(device, &talking_recurrent()[1]));
+        trial("nemotron_h-engine", |device| engine(device, &talking_recurrent()[2]));
         trial("hybrid-wide", |device| check(device, &wide(), CacheType::F16, None));
         trial("hybrid-q4_0", |device| check(device, &quantized(larger(), Type::Q4_0), CacheType::F16, None));
         trial("hybrid-cache-q8", |device| check(device, &hybrids().remove(2), CacheType::Q8, None));
@@ -67,11 +71,11 @@ fn larger() -> Case {
 
 /// Evaluates each call on a device and on the reference, and returns the outputs of the reference,
 /// so that tokens do not depend on rounding.
-struct Compared {
-    device: DeviceModel,
-    reference: ReferenceForward,
-    tolerance: NormTolerance,
-    calls: Arc<AtomicUsize>,
+pub(crate) struct Compared {
+    pub(crate) device: DeviceModel,
+    pub(crate) reference: ReferenceForward,
+    pub(crate) tolerance: NormTolerance,
+    pub(crate) calls: Arc<AtomicUsize>,
 }
 
 impl Forward for Compared {
@@ -91,12 +95,35 @@ impl Forward for Compared {
         }
         Ok(expected)
     }
+
+    fn evaluate_with_states(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+    ) -> Result<Vec<(Output, States)>, ForwardError> {
+        let found = self.device.evaluate_with_states(chunks, before)?;
+        let expected = self.reference.evaluate_with_states(chunks, before)?;
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        for (chunk, ((output, states), expected)) in found.iter().zip(&expected).enumerate() {
+            let counts = [output.rows.len(), states.len(), expected.0.rows.len(), expected.1.len()];
+            let found = output.rows.iter().chain(states);
+            let expected = expected.0.rows.iter().chain(&expected.1);
+            for (row, (found, expected)) in found.zip(expected).enumerate() {
+                let what = format!("row {row} of {counts:?} of chunk {chunk} of call {call}");
+                compare(found, expected, self.tolerance, &what).map_err(|message| ForwardError {
+                    message,
+                    hint: None,
+                    lost: true,
+                })?;
+            }
+        }
+        Ok(expected)
+    }
 }
 
 /// Sequences in batches, of which some are preempted and some start from checkpoints.
-fn engine(device: &Device) -> Result<(), String> {
+pub(crate) fn engine(device: &Device, case: &Case) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let case = talking_hybrid();
     let file = Arc::new(case.open().map_err(|error| text(&error))?);
     let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
     let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata()).map_err(|error| text(&error))?);
@@ -117,12 +144,12 @@ fn engine(device: &Device) -> Result<(), String> {
         pages,
         max_batch_tokens: limits.max_batch_tokens,
         max_chunks: limits.max_chunks,
-        state_slots,
+        state_slots: limits.state_slots,
     };
     let calls = Arc::new(AtomicUsize::new(0));
     let compared = Compared {
         reference: ReferenceForward::new(reference, capacity),
-        tolerance: tolerance(&case, CacheType::F16, device, true),
+        tolerance: tolerance(case, CacheType::F16, device, true),
         device: found,
         calls: Arc::clone(&calls),
     };

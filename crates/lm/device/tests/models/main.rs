@@ -4,13 +4,22 @@
 //! Tokens are evaluated as an engine does: a prompt in chunks, then decode steps, batched with a
 //! second sequence whose KV pages are interleaved with those of the first.
 
+mod altered;
+mod batches;
 mod binding_limits;
 mod devices;
+mod embedders;
 mod embeddings;
+mod gemma;
+mod host_experts;
 mod hybrid;
+mod image_cases;
+mod images;
 mod in_place;
+mod limited;
 mod preload;
 mod recorded_logits;
+mod speculation;
 mod split_attention;
 
 use std::process::ExitCode;
@@ -23,7 +32,7 @@ use roci_hal::Device;
 use roci_lm::architecture::Model;
 use roci_lm::reference::{Reference, SequenceState};
 use roci_lm::synthetic::{Case, architectures, hybrids, types};
-use roci_lm_device::{CacheType, DeviceModel, Options, unsupported};
+use roci_lm_device::{CacheType, DeviceModel, Options};
 use roci_testkit::tolerance::{NormTolerance, distance};
 
 /// Tokens per sequence.
@@ -34,7 +43,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     for (name, open) in devices::all() {
-        for case in computed().chain(hybrids()).chain(types()) {
+        for case in computed().chain(types()) {
             let trial = format!("{name}/{}", case.name);
             trials.push(Trial::test(trial, move || match open() {
                 Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
@@ -43,7 +52,7 @@ fn main() -> ExitCode {
         }
         // Specialized kernels: OpenCL devices test only one model, because PoCL takes seconds to
         // compile each kernel.
-        let all = computed().chain(hybrids()).chain(types());
+        let all = computed().chain(types());
         let specialized = match name {
             "vulkan" => all.collect(),
             "pocl" | "rusticl" => all.take(1).collect(),
@@ -68,46 +77,57 @@ fn main() -> ExitCode {
         Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
         Err(reason) => devices::missing(name, &reason),
     }));
+    trials.extend(altered::trials());
+    trials.extend(batches::trials());
     trials.extend(preload::trials());
+    trials.extend(embedders::trials());
     trials.extend(embeddings::trials());
+    trials.extend(gemma::trials());
     trials.extend(hybrid::trials());
+    trials.extend(speculation::trials());
+    trials.extend(images::trials());
     trials.extend(split_attention::trials());
     trials.extend(in_place::trials());
+    trials.extend(host_experts::trials());
     trials.extend(binding_limits::trials());
     trials.extend(recorded_logits::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// The models of architectures that devices compute; a test of `support` lists the others.
-fn computed() -> impl Iterator<Item = Case> {
-    architectures().into_iter().filter(|case| {
-        let file = case.open().expect("the synthetic file is valid");
-        unsupported(&Model::new(&file, Some(case.context)).expect("the architecture is described")).is_none()
-    })
+/// Architectures that devices refuse; a test of `support` checks that.
+const REFUSED: &[&str] = &["gemma3n"];
+
+/// The models of architectures that devices compute.
+pub(crate) fn computed() -> impl Iterator<Item = Case> {
+    architectures().into_iter().chain(hybrids()).filter(|case| !REFUSED.contains(&case.name.as_str()))
 }
 
 /// Tolerance of logits. `single_token` is for steps with one token.
 pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_token: bool) -> NormTolerance {
     let native = roci_kernels::runs_native_kernels(device.info());
     let gpu = device.info().physical.iter().all(|one| one.kind.is_gpu());
-    let rounds = gpu && device.info().capabilities().integer_dot && (single_token || case.recipe.experts.is_some());
+    let capabilities = device.info().capabilities();
+    let on_vectors = single_token || !capabilities.matrix || case.recipe.experts.is_some();
+    let rounds = gpu && capabilities.integer_dot && on_vectors;
     match case.recipe.kind {
+        // Scores without a scale are larger, so that rounded keys change them more.
+        _ if case.recipe.gemma.is_some() && cache == CacheType::Q8 => NormTolerance::Activations8,
         _ if cache == CacheType::Q8 => NormTolerance::Cache8,
+        Type::F32 | Type::F16 | Type::BF16 if case.recipe.gemma.is_some() => NormTolerance::HalfProducts,
         // Keys and values are always rounded to 16 bits.
-        // Gated delta nets amplify it if attention comes before them.
-        Type::F32 | Type::F16 | Type::BF16 if case.recipe.hybrid.is_some() => NormTolerance::HalfScales,
+        // Recurrences amplify it if attention comes before them.
+        Type::F32 | Type::F16 | Type::BF16 if case.recipe.hybrid.is_some() || case.recipe.recurrent.is_some() => {
+            NormTolerance::HalfScales
+        }
         // The rounding adds up over many layers.
         Type::F32 | Type::F16 | Type::BF16 if case.recipe.layers > 32 => NormTolerance::HalfProducts,
         Type::F32 | Type::F16 | Type::BF16 => NormTolerance::Half,
         // The CPU quantizes activations to 8 bits, as llama.cpp does; GPUs do so for single tokens
-        // and for experts.
+        // and for experts, and without matrix units for small batches.
         _ if native || rounds => NormTolerance::Activations8,
-        // Scales and offsets of 2-bit blocks are rounded to 16 bits.
-        Type::Q2_K => NormTolerance::Bfloat,
+        _ if case.recipe.gemma.is_some() => NormTolerance::Bfloat,
         // Matrix units take weights and activations as 16-bit floats.
         _ if device.info().capabilities().matrix => NormTolerance::HalfProducts,
-        // Offsets of 15 and 9 times the scale are rounded to 16 bits.
-        Type::IQ1_S | Type::IQ1_M | Type::IQ3_S => NormTolerance::HalfProducts,
         _ => NormTolerance::HalfScales,
     }
 }
@@ -130,9 +150,21 @@ fn state(sequence: usize, step: usize, start: usize) -> StateSlots {
 }
 
 pub(crate) fn check(device: &Device, case: &Case, cache: CacheType, specialize: Option<bool>) -> Result<(), String> {
+    check_altered(device, case, cache, specialize, |_| ())
+}
+
+/// Like [`check`], after a change of the described model.
+pub(crate) fn check_altered(
+    device: &Device,
+    case: &Case,
+    cache: CacheType,
+    specialize: Option<bool>,
+    alter: fn(&mut Model),
+) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let file = Arc::new(case.open().map_err(|error| text(&error))?);
-    let model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
+    let mut model = Model::new(&file, Some(case.context)).map_err(|error| text(&error))?;
+    alter(&mut model);
     let reference = Reference::new(&file, model.clone()).map_err(|error| text(&error))?;
     let options = Options { cache, cache_tokens: Some(512), page_size: 16, specialize, ..Options::default() };
     let mut found = DeviceModel::load(Arc::clone(&file), model, std::slice::from_ref(device), &options, &|_, _| ())
@@ -182,12 +214,17 @@ pub(crate) fn check(device: &Device, case: &Case, cache: CacheType, specialize: 
             rows[*text].extend(output.rows);
         }
     }
+    let (mut compared, mut wrong) = (0, Vec::new());
     for (text, (rows, expected)) in rows.iter().zip(&expected).enumerate() {
         for (at, (row, expected)) in rows.iter().zip(expected).enumerate() {
             // The last tokens of the first sequence are single-token steps.
             let tolerance = tolerance(case, cache, device, text == 0 && at >= 34);
-            compare(row, expected, tolerance, &format!("token {at} of sequence {text}"))?;
+            compared += 1;
+            wrong.extend(compare(row, expected, tolerance, &format!("token {at} of sequence {text}")).err());
         }
     }
-    Ok(())
+    // Activations of 8 bits can choose another expert where two scores are nearly equal.
+    let rounds = tolerance(case, cache, device, true) == NormTolerance::Activations8;
+    let others = if rounds && case.recipe.experts.is_some() { compared / 16 } else { 0 };
+    if wrong.len() > others { Err(wrong.swap_remove(0)) } else { Ok(()) }
 }

@@ -130,7 +130,7 @@ type ReadTokens<'a> = dyn FnMut(&[u32], usize) -> Result<Vec<Vec<f32>>, Failed> 
 fn compare(device: &Device, recorded: &Recorded) -> Result<(), Failed> {
     let file = Arc::new(Gguf::open(&recorded.model)?);
     let described = Model::new(&file, Some(256)).map_err(|error| error.to_string())?;
-    let first = file.expect_tensor(&described.layers[0].mixer.linears()[0].matrix.tensor)?.info().kind();
+    let first = file.expect_tensor(&described.layers[0].mixers[0].linears()[0].matrix.tensor)?.info().kind();
     let rounded = roci_kernels::runs_native_kernels(device.info()) && first != Type::F32;
     let mut model = DeviceModel::load(file, described, std::slice::from_ref(device), &Options::default(), &|_, _| ())
         .map_err(|error| error.to_string())?;

@@ -23,6 +23,8 @@ struct Page {
     children: u32,
     /// Logical time of the last acquire or release.
     last_used: u64,
+    /// Whether a draft model has evaluated the published tokens, too.
+    drafted: bool,
 }
 
 impl Page {
@@ -109,6 +111,7 @@ impl Pages {
         }
         let page = self.free.pop()?;
         self.pages[page as usize].users = 1;
+        self.pages[page as usize].drafted = false;
         Some(page)
     }
 
@@ -163,6 +166,21 @@ impl Pages {
             self.pages[parent as usize].children += 1;
         }
         page
+    }
+
+    /// Whether several sequences use a page.
+    pub(crate) fn is_shared(&self, page: u32) -> bool {
+        self.pages[page as usize].users > 1
+    }
+
+    /// Whether a draft model has evaluated the tokens of a published page.
+    pub(crate) fn is_drafted(&self, page: u32) -> bool {
+        self.pages[page as usize].drafted
+    }
+
+    /// Notes that a draft model has evaluated the tokens of a published page.
+    pub(crate) fn note_drafted(&mut self, page: u32) {
+        self.pages[page as usize].drafted = true;
     }
 
     /// Removes one user.

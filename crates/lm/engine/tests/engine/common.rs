@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use roci_engine::{
     Chunk, Engine, Event, Forward, ForwardError, Generation, KvCapacity, Limits, Output, ReferenceForward, Request,
-    Settings, StateSlots, Summary,
+    Settings, Speculation, StateSlots, States, Summary,
 };
 use roci_lm::architecture::Model;
 use roci_lm::reference::Reference;
 use roci_lm::sample;
-use roci_lm::synthetic::{Case, talking, talking_hybrid};
+use roci_lm::synthetic::{Case, Recipe, talking, talking_hybrid, talking_predicting};
 use roci_tokenizer::{Encode, Tokenizer};
 
 /// Tokens per KV page.
@@ -33,9 +33,22 @@ pub(crate) fn pooled(pooling: Option<u32>, context: u32) -> Reference {
     reference_of(&case, context)
 }
 
+/// A smaller model with the same vocabulary.
+pub(crate) fn smaller() -> Reference {
+    let case = talking();
+    reference_of(&Case { recipe: Recipe { layers: 1, ..case.recipe }, ..case }, 256)
+}
+
 /// A model with recurrent layers and the same vocabulary.
 pub(crate) fn hybrid() -> Reference {
     reference_of(&talking_hybrid(), 256)
+}
+
+/// The prediction head of [`hybrid`], which has the same weights with and without.
+pub(crate) fn head() -> Reference {
+    let file = talking_predicting().open().expect("the synthetic file is valid");
+    let head = Model::prediction_head(&file, 256).expect("the file is valid").expect("it has a head");
+    Reference::new(&file, head).expect("the file has all weights")
 }
 
 fn reference_of(case: &Case, context: u32) -> Reference {
@@ -56,6 +69,10 @@ pub(crate) fn engine(capacity: KvCapacity) -> Engine {
 
 pub(crate) fn start(forward: Box<dyn Forward>) -> Engine {
     Engine::start(forward, tokenizer(), Settings { max_batch: 8, max_waiting: 16 })
+}
+
+pub(crate) fn start_with(forward: Box<dyn Forward>, speculation: Speculation) -> Engine {
+    Engine::start_with(forward, tokenizer(), Settings { max_batch: 8, max_waiting: 16 }, speculation)
 }
 
 pub(crate) fn tokens(text: &str) -> Vec<u32> {
@@ -121,6 +138,7 @@ pub(crate) enum Fault {
 pub(crate) struct MockDevice {
     inner: ReferenceForward,
     calls: Arc<Mutex<Vec<Vec<usize>>>>,
+    tokens: Arc<Mutex<Vec<Vec<u32>>>>,
     gate: Option<(Sender<()>, Receiver<()>)>,
     fault: Option<(usize, Fault)>,
 }
@@ -135,17 +153,31 @@ impl Calls {
     }
 }
 
+/// Tokens of all chunks so far.
+#[derive(Clone, Default)]
+pub(crate) struct Chunks(Arc<Mutex<Vec<Vec<u32>>>>);
+
+impl Chunks {
+    pub(crate) fn list(&self) -> Vec<Vec<u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 impl MockDevice {
     pub(crate) fn new(capacity: KvCapacity) -> Self {
         Self::of(ReferenceForward::new(reference(256), capacity))
     }
 
     pub(crate) fn of(inner: ReferenceForward) -> Self {
-        Self { inner, calls: Arc::default(), gate: None, fault: None }
+        Self { inner, calls: Arc::default(), tokens: Arc::default(), gate: None, fault: None }
     }
 
     pub(crate) fn calls(&self) -> Calls {
         Calls(Arc::clone(&self.calls))
+    }
+
+    pub(crate) fn tokens(&self) -> Chunks {
+        Chunks(Arc::clone(&self.tokens))
     }
 
     /// Makes call `number`, counted from 0, fail.
@@ -191,17 +223,37 @@ impl Forward for MockDevice {
             let _ = arrive.send(());
             let _ = gate.recv();
         }
+        self.record(chunks)?;
+        self.inner.evaluate(chunks)
+    }
+
+    fn evaluate_with_states(
+        &mut self,
+        chunks: &[Chunk<'_>],
+        before: Option<&[Vec<f32>]>,
+    ) -> Result<Vec<(Output, States)>, ForwardError> {
+        self.record(chunks)?;
+        self.inner.evaluate_with_states(chunks, before)
+    }
+}
+
+impl MockDevice {
+    /// Checks and records a call, which may fail.
+    fn record(&self, chunks: &[Chunk<'_>]) -> Result<(), ForwardError> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let number = calls.len();
         calls.push(chunks.iter().map(|chunk| chunk.tokens.len()).collect());
         drop(calls);
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.extend(chunks.iter().map(|chunk| chunk.tokens.to_vec()));
+        drop(tokens);
         check(chunks);
         let error = |lost| ForwardError { message: "the card fell off".into(), hint: Some("push it".into()), lost };
         match self.fault {
             Some((at, Fault::Fails)) if at == number => Err(error(false)),
             Some((at, Fault::IsLost)) if at == number => Err(error(true)),
             Some((at, Fault::Panics)) if at == number => panic!("a bug in the driver"),
-            _ => self.inner.evaluate(chunks),
+            _ => Ok(()),
         }
     }
 }

@@ -8,3 +8,5 @@ mod generation;
 mod hybrid;
 mod prefix_cache;
 mod rejection;
+mod speculation;
+mod whole_texts;

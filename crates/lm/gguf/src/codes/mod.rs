@@ -56,6 +56,16 @@ impl CodeGroup {
     }
 }
 
+/// The entries that the indices of an IQ type select.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// Eight numbers of two bits, first in the lowest bits: of 8, 25 and 43, or of -1, 0 and 1 for
+    /// the one-bit types.
+    Eight(&'static [u16]),
+    /// Four magnitudes of a byte, first in the lowest byte.
+    Four(&'static [u32]),
+}
+
 /// Calls a macro with a type, its function here, the bytes of a block, and whether each 16 values
 /// have a scale, for all types of this module.
 macro_rules! each_type {
@@ -94,6 +104,19 @@ impl Type {
             };
         }
         each_type!(fine)
+    }
+
+    /// The grid of an IQ type. `None` for types without a grid.
+    pub fn grid(self) -> Option<Grid> {
+        Some(match self {
+            Self::IQ1_S | Self::IQ1_M => Grid::Eight(&grid_data::IQ1),
+            Self::IQ2_XXS => Grid::Eight(&grid_data::IQ2_XXS),
+            Self::IQ2_XS => Grid::Eight(&grid_data::IQ2_XS),
+            Self::IQ2_S => Grid::Eight(&grid_data::IQ2_S),
+            Self::IQ3_XXS => Grid::Four(&grid::IQ3_XXS),
+            Self::IQ3_S => Grid::Four(&grid::IQ3_S),
+            _ => return None,
+        })
     }
 
     /// A group of 32 values of a block; `None` for types without such groups, and if the block has

@@ -5,15 +5,25 @@
 
 mod attention;
 mod delta_net;
+mod encoder;
 mod feed_forward;
+mod gated_convolution;
+mod per_layer;
+mod state_space;
+mod streams;
 
 use std::ops::Range;
 
-pub use attention::{Attention, HeadNorms, NormSpan, Rope, RopeStyle, Temperature};
+pub use attention::{Attention, HeadNorms, NormSpan, Rope, RopeStyle, Temperature, alibi_slope};
 pub use delta_net::{DeltaNet, HeadOrder, ShortConvolution};
+pub use encoder::{InputEmbedding, Pooled, PooledActivation, PooledLayer, PooledTokens, StreamNorms};
 pub use feed_forward::{
-    Activation, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing, SharedExpert,
+    Activation, ExpertGroups, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing, SharedExpert,
 };
+pub use gated_convolution::GatedConvolution;
+pub use per_layer::{PerLayerEmbedding, PerLayerInput};
+pub use state_space::{StateSpace, StateSpaceNorm};
+pub use streams::{LowRankBranch, StreamMixing, Streams};
 
 /// Rows of a tensor in the file.
 ///
@@ -123,8 +133,12 @@ impl Norm {
 pub enum Mixer {
     /// Attention to all earlier tokens, by keys and values in the KV cache.
     Attention(Attention),
-    /// A recurrent state of fixed size.
+    /// A gated delta net, with a recurrent state of fixed size.
     DeltaNet(DeltaNet),
+    /// A short convolution between gates, whose state is its last inputs.
+    GatedConvolution(GatedConvolution),
+    /// A selective state space, with a recurrent state of fixed size.
+    StateSpace(StateSpace),
 }
 
 impl Mixer {
@@ -133,37 +147,128 @@ impl Mixer {
         match self {
             Self::Attention(block) => block.linears().collect(),
             Self::DeltaNet(block) => block.linears().collect(),
+            Self::GatedConvolution(block) => block.linears().collect(),
+            Self::StateSpace(block) => block.linears().collect(),
         }
+    }
+
+    /// All vectors but the biases of projections.
+    pub fn vectors(&self) -> Vec<&Vector> {
+        match self {
+            Self::Attention(block) => block.norms().flat_map(Norm::vectors).chain(&block.sinks).collect(),
+            Self::DeltaNet(block) => {
+                let norms = [&block.norm, &block.output_norm].into_iter().flat_map(Norm::vectors);
+                norms.chain([&block.decay_bias, &block.decay_factor]).chain(&block.convolution.bias).collect()
+            }
+            Self::GatedConvolution(block) => block.norm.vectors().chain(&block.convolution.bias).collect(),
+            Self::StateSpace(block) => block.vectors().collect(),
+        }
+    }
+
+    /// The convolution of a recurrent mixer.
+    pub fn convolution(&self) -> Option<&ShortConvolution> {
+        match self {
+            Self::Attention(_) => None,
+            Self::DeltaNet(block) => Some(&block.convolution),
+            Self::GatedConvolution(block) => Some(&block.convolution),
+            Self::StateSpace(block) => Some(&block.convolution),
+        }
+    }
+
+    /// Values of the recurrent state of a sequence.
+    pub fn state(&self) -> StateSize {
+        let window = self.convolution().map_or(0, |convolution| convolution.window() * convolution.channels());
+        let matrices = match self {
+            Self::Attention(_) | Self::GatedConvolution(_) => 0,
+            Self::DeltaNet(block) => block.heads * block.length * block.length,
+            Self::StateSpace(block) => block.heads * block.length * block.state,
+        };
+        StateSize { window, matrices }
     }
 }
 
-/// A layer: a mixer of tokens, then feed-forward.
+/// Values of the recurrent state of a sequence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateSize {
+    /// Last inputs of the convolution.
+    pub window: usize,
+    /// Matrices of the heads.
+    pub matrices: usize,
+}
+
+impl StateSize {
+    /// Sum of both.
+    pub fn values(self) -> usize {
+        self.window + self.matrices
+    }
+}
+
+/// A layer: mixers of tokens, then feed-forward.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Layer {
-    /// Attention block, or a recurrent block in its place.
-    pub mixer: Mixer,
+    /// Attention or recurrent blocks, which read the same residual stream. Most layers have one;
+    /// some have only feed-forward. At most one is recurrent, and at most one is attention.
+    pub mixers: Vec<Mixer>,
     /// Feed-forward block.
-    pub feed_forward: FeedForward,
-    /// Whether both blocks read the same residual stream, instead of feed-forward that after the
-    /// mixer.
+    pub feed_forward: Option<FeedForward>,
+    /// Whether feed-forward reads the same residual stream as the mixers, instead of that after
+    /// them.
     pub parallel: bool,
+    /// Input of this layer alone, added to the residual stream after feed-forward.
+    pub per_layer: Option<PerLayerInput>,
+    /// A value that the residual stream is multiplied by at the end.
+    pub output_scale: Option<Vector>,
+    /// Branch beside the mixer.
+    pub low_rank: Option<LowRankBranch>,
+    /// How the layer reads and writes several residual streams.
+    pub streams: Option<StreamMixing>,
+    /// Norms of the residual stream after each block.
+    pub stream_norms: StreamNorms,
 }
 
 impl Layer {
-    /// The attention block, unless the layer is recurrent.
-    pub fn attention(&self) -> Option<&Attention> {
-        match &self.mixer {
-            Mixer::Attention(block) => Some(block),
-            Mixer::DeltaNet(_) => None,
-        }
+    /// All projections.
+    pub fn linears(&self) -> impl Iterator<Item = &Linear> {
+        let extra = self.per_layer.iter().flat_map(PerLayerInput::linears);
+        let low_rank = self.low_rank.iter().flat_map(LowRankBranch::linears);
+        let streams = self.streams.iter().flat_map(StreamMixing::linears);
+        let blocks = self.mixer_linears().chain(self.feed_forward.iter().flat_map(FeedForward::linears));
+        blocks.chain(extra).chain(low_rank).chain(streams)
     }
 
-    /// The gated delta net, if the layer is one.
+    /// The vectors of what is neither the mixer nor feed-forward.
+    pub fn extra_vectors(&self) -> impl Iterator<Item = &Vector> {
+        let per_layer = self.per_layer.iter().map(|block| &block.post_norm);
+        let low_rank = self.low_rank.iter().map(|block| &block.post_norm);
+        let streams = self.streams.iter().map(|block| &block.router_norm);
+        let scales = self.streams.iter().map(|block| &block.correct_scale);
+        per_layer.chain(low_rank).chain(streams).flat_map(Norm::vectors).chain(scales).chain(&self.output_scale)
+    }
+
+    /// The attention block, if the layer has one.
+    pub fn attention(&self) -> Option<&Attention> {
+        self.mixers.iter().find_map(|mixer| match mixer {
+            Mixer::Attention(block) => Some(block),
+            _ => None,
+        })
+    }
+
+    /// The gated delta net, if the layer has one.
     pub fn delta_net(&self) -> Option<&DeltaNet> {
-        match &self.mixer {
-            Mixer::Attention(_) => None,
+        self.mixers.iter().find_map(|mixer| match mixer {
             Mixer::DeltaNet(block) => Some(block),
-        }
+            _ => None,
+        })
+    }
+
+    /// Values of the recurrent state of a sequence.
+    pub fn state(&self) -> StateSize {
+        self.mixers.iter().map(Mixer::state).find(|state| state.values() > 0).unwrap_or_default()
+    }
+
+    /// The projections of all mixers.
+    pub fn mixer_linears(&self) -> impl Iterator<Item = &Linear> {
+        self.mixers.iter().flat_map(Mixer::linears)
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Builder<'a> {
     pub(super) config: &'a Config,
     pub(super) traits: &'static ArchitectureTraits,
     /// Context length in tokens.
-    context: u32,
+    pub(super) context: u32,
     ropes: Ropes,
 }
 
@@ -30,7 +30,8 @@ struct Ropes {
 }
 
 /// Limits of the RoPE frequency factors.
-const FACTORS: Range<f32> = 1e-6..1e6;
+/// A factor of 1e30 stands for a pair that does not rotate.
+const FACTORS: Range<f32> = 1e-6..1e31;
 
 impl<'a> Builder<'a> {
     pub(super) fn new(
@@ -100,10 +101,12 @@ impl<'a> Builder<'a> {
 
     /// A norm of rows of this length. Its bias is optional.
     pub(super) fn norm(&self, name: &str, length: usize) -> Result<Norm, ModelError> {
-        let bias = format!("{name}.bias");
+        let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
+        // The converter of Falcon H1 omits `.weight` in one name.
+        let weight = if !self.has(&weight) && self.has(name) { name } else { &weight };
         Ok(Norm {
             kind: self.traits.norm,
-            weight: Some(self.vector(&format!("{name}.weight"), length)?),
+            weight: Some(self.vector(weight, length)?),
             bias: if self.has(&bias) { Some(self.vector(&bias, length)?) } else { None },
             epsilon: self.config.epsilon,
         })
@@ -123,6 +126,9 @@ impl<'a> Builder<'a> {
         // Falcon has one more norm where attention does not share that of feed-forward.
         let own = format!("blk.{index}.attn_norm_2");
         let shared = format!("blk.{index}.attn_norm");
+        if index == 0 && self.traits.input.first_norm_optional && !self.has(&format!("{shared}.weight")) {
+            return Ok(None);
+        }
         self.residual_norm(if self.has(&format!("{own}.weight")) { &own } else { &shared }).map(Some)
     }
 
@@ -207,19 +213,51 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn layer(&self, index: usize) -> Result<Layer, ModelError> {
-        let mixer = match (&self.config.delta_net, self.traits.delta_net) {
+        let blocks = self.config.blocks[index];
+        let mut mixers = Vec::new();
+        match (&self.config.delta_net, self.traits.delta_net) {
             (Some(config), Some(order)) if config.layers[index] => {
-                Mixer::DeltaNet(self.delta_net(index, config, order)?)
+                mixers.push(Mixer::DeltaNet(self.delta_net(index, config, order)?));
             }
-            _ => Mixer::Attention(self.attention(index)?),
-        };
+            _ if blocks.attention => mixers.push(Mixer::Attention(self.attention(index)?)),
+            _ => {}
+        }
+        if let Some(config) = self.config.recurrent.filter(|_| blocks.recurrent) {
+            mixers.push(self.recurrent(index, config)?);
+        }
+        if !blocks.feed_forward {
+            let stream_norms = self.stream_norms(index)?;
+            return Ok(Layer {
+                mixers,
+                feed_forward: None,
+                parallel: false,
+                stream_norms,
+                per_layer: None,
+                output_scale: None,
+                low_rank: None,
+                streams: None,
+            });
+        }
         let (feed_forward, parallel) = self.feed_forward(index)?;
-        Ok(Layer { mixer, feed_forward, parallel })
+        Ok(Layer {
+            mixers,
+            feed_forward: Some(feed_forward),
+            parallel,
+            stream_norms: self.stream_norms(index)?,
+            per_layer: self.per_layer_input(index)?,
+            output_scale: self.output_scale(index)?,
+            low_rank: self.low_rank(index)?,
+            streams: self.stream_mixing(index)?,
+        })
     }
 
     fn attention(&self, index: usize) -> Result<Attention, ModelError> {
-        let &Config { embedding, key_length, value_length, .. } = self.config;
+        let embedding = self.config.embedding;
+        let (key_length, value_length) = self.config.head_lengths(index);
         let (heads, kv_heads) = (self.config.heads[index], self.config.kv_heads[index]);
+        let kv_layer = self.config.kv_layers[index];
+        // Files may have tensors of keys and values that no layer computes.
+        let kv_name = |part: &str| format!("blk.{}.{part}", kv_layer.unwrap_or(index));
         let name = |part: &str| format!("blk.{index}.{part}");
         let outputs = [heads * key_length, kv_heads * key_length, kv_heads * value_length];
         let biased = self.traits.biases;
@@ -232,8 +270,18 @@ impl<'a> Builder<'a> {
         } else if self.has(&name("attn_qkv.weight")) {
             self.fused(&name("attn_qkv"), outputs, embedding)?
         } else {
-            [linear("attn_q", outputs[0])?, linear("attn_k", outputs[1])?, linear("attn_v", outputs[2])?]
+            let kv_linear = |part: &str, outputs: usize| self.linear(&kv_name(part), outputs, embedding, biased);
+            let key = kv_linear("attn_k", outputs[1])?;
+            let value = if self.has(&kv_name("attn_v.weight")) || !self.traits.value_norm {
+                kv_linear("attn_v", outputs[2])?
+            } else if outputs[1] == outputs[2] {
+                key.clone()
+            } else {
+                return Err(FileError::MissingTensor(kv_name("attn_v.weight")).into());
+            };
+            [linear("attn_q", outputs[0])?, key, value]
         };
+        let value_norm = Norm { kind: self.traits.norm, weight: None, bias: None, epsilon: self.config.epsilon };
         let sinks = if self.traits.sinks { Some(self.vector(&name("attn_sinks.weight"), heads)?) } else { None };
         let (window, chunk) = (self.config.windows[index], self.config.chunks[index]);
         let rope = match (self.config.rotated[index], window.or(chunk)) {
@@ -241,6 +289,9 @@ impl<'a> Builder<'a> {
             (true, None) => &self.ropes.whole,
             (true, Some(_)) => &self.ropes.local,
         };
+        // A window on both sides has no effect on texts that are not longer than half of it.
+        let causal = self.config.encoder.causal;
+        let window = window.filter(|window| causal || self.context > window / 2 + 1);
         // Neither has an effect before its first step.
         let chunk = chunk.filter(|chunk| self.context > *chunk);
         let temperature = self.config.temperatures[index]
@@ -250,9 +301,11 @@ impl<'a> Builder<'a> {
             query,
             key,
             value,
+            kv_layer,
             output_gate,
             output: self.linear(&name("attn_output"), embedding, heads * value_length, false)?,
             head_norms: self.head_norms(index)?,
+            value_norm: self.traits.value_norm.then_some(value_norm),
             post_norm: self.post_norm(&name("post_attention_norm"))?,
             heads,
             kv_heads,
@@ -263,6 +316,8 @@ impl<'a> Builder<'a> {
             soft_cap: self.config.attention_cap,
             temperature,
             sinks,
+            causal,
+            alibi: self.config.encoder.alibi,
             window,
             chunk,
         })
@@ -270,7 +325,9 @@ impl<'a> Builder<'a> {
 
     /// The norms of queries and keys.
     fn head_norms(&self, index: usize) -> Result<Option<HeadNorms>, ModelError> {
-        let &Config { key_length, epsilon, .. } = self.config;
+        let epsilon = self.config.epsilon;
+        let (key_length, _) = self.config.head_lengths(index);
+        let kv_layer = self.config.kv_layers[index].unwrap_or(index);
         let (heads, kv_heads) = (self.config.heads[index], self.config.kv_heads[index]);
         let name = |part: &str| format!("blk.{index}.{part}");
         let span = match self.traits.head_norms {
@@ -292,18 +349,19 @@ impl<'a> Builder<'a> {
                 return Ok(Some(HeadNorms { query, key, span: NormSpan::Head, after_rope: true }));
             }
         };
-        let norm = |part: &str, heads: usize| match span {
-            NormSpan::Head => self.norm(&name(part), key_length),
-            NormSpan::Row => self.norm(&name(part), heads * key_length),
+        let norm = |name: &str, heads: usize| match span {
+            NormSpan::Head => self.norm(name, key_length),
+            NormSpan::Row => self.norm(name, heads * key_length),
             NormSpan::EachHead => {
-                let tensor = format!("{}.weight", name(part));
+                let tensor = format!("{name}.weight");
                 self.vectors(&tensor, key_length, heads)?;
                 let weight = Vector { tensor, values: 0..heads * key_length };
                 Ok(Norm { kind: self.traits.norm, weight: Some(weight), bias: None, epsilon })
             }
         };
         let after_rope = self.traits.head_norms == HeadNormTraits::AfterRope;
-        let (query, key) = (norm("attn_q_norm", heads)?, norm("attn_k_norm", kv_heads)?);
+        let (query, key) =
+            (norm(&name("attn_q_norm"), heads)?, norm(&format!("blk.{kv_layer}.attn_k_norm"), kv_heads)?);
         Ok(Some(HeadNorms { query, key, span, after_rope }))
     }
 

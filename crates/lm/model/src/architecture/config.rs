@@ -3,14 +3,18 @@
 use roci_gguf::{Metadata, Value};
 
 use super::blocks::{NormKind, Temperature};
+use super::encoder::EncoderConfig;
 use super::error::ModelError;
 use super::experts::{Experts, expert_layers};
-use super::keys::{Keys, LayerCount, MAX_CONTEXT, MAX_HEADS, MAX_KERNEL, MAX_LAYERS, MAX_LENGTH, MAX_TOKENS};
-use super::layers::{LayerKinds, temperature};
+use super::hybrid::{LayerBlocks, RecurrentConfig};
+use super::keys::{
+    Keys, LayerCount, MAX_CONTEXT, MAX_HEADS, MAX_KERNEL, MAX_LAYERS, MAX_LENGTH, MAX_STREAMS, MAX_TOKENS,
+};
+use super::layers::{LayerKinds, kv_layers, sparsity, temperature};
 use super::pooling::Pooling;
 use super::rope::RopeConfig;
 use super::table;
-use super::traits::{ArchitectureTraits, LogitScale, Parallel};
+use super::traits::{ArchitectureTraits, HybridTraits, LogitScale, Parallel, UsualScales};
 use super::unused;
 
 /// Hyperparameters of a model, all validated.
@@ -27,15 +31,25 @@ pub struct Config {
     pub embedding: usize,
     /// Vocabulary size.
     pub vocabulary: usize,
-    /// Query heads, per layer.
+    /// Query heads, per layer; 0 in some models without attention.
     pub heads: Vec<usize>,
-    /// Key and value heads, per layer.
+    /// Key and value heads, per layer; 0 in some layers without attention.
     pub kv_heads: Vec<usize>,
     /// Length of a query or key head.
     pub key_length: usize,
     /// Length of a value head.
     pub value_length: usize,
-    /// Length of the activated feed-forward vector, per layer.
+    /// Lengths of key and value heads in layers with a window, if they differ.
+    pub window_lengths: Option<(usize, usize)>,
+    /// For each layer, the earlier one whose keys and values it reads instead of its own.
+    pub kv_layers: Vec<Option<usize>>,
+    /// Length of the input of a layer, in models with per-layer embeddings.
+    pub per_layer_length: Option<usize>,
+    /// Residual streams, if there are several.
+    pub streams: Option<StreamConfig>,
+    /// Sparsity of the activations of each layer.
+    pub sparsity: Vec<Option<f32>>,
+    /// Length of the activated feed-forward vector, per layer; 0 in some layers without feed-forward.
     pub feed_forward: Vec<usize>,
     /// Mixture of experts, if the model has one.
     pub experts: Option<Experts>,
@@ -43,6 +57,10 @@ pub struct Config {
     pub expert_layers: Vec<bool>,
     /// Whether both blocks of a layer read the same residual stream, each with its own norm.
     pub parallel: bool,
+    /// The blocks of each layer.
+    pub blocks: Vec<LayerBlocks>,
+    /// Recurrent blocks other than gated delta nets.
+    pub recurrent: Option<RecurrentConfig>,
     /// Gated delta nets, if some layers are of this kind.
     pub delta_net: Option<DeltaNetConfig>,
     /// Epsilon of the norms.
@@ -71,6 +89,18 @@ pub struct Config {
     pub rope: RopeConfig,
     /// Pooling type of embeddings.
     pub pooling: Pooling,
+    /// What concerns models for embeddings and scores.
+    pub encoder: EncoderConfig,
+}
+
+/// Residual streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamConfig {
+    /// Number of streams.
+    pub count: usize,
+    /// The stream that blocks read and write.
+    pub active: usize,
 }
 
 /// Sizes of gated delta nets.
@@ -100,28 +130,37 @@ impl Config {
 
     /// The hyperparameters, and the traits of the architecture.
     pub(super) fn read(metadata: &Metadata) -> Result<(Self, &'static ArchitectureTraits), ModelError> {
+        Self::read_layers(metadata, false)
+    }
+
+    /// The same, also of the layers that predict further tokens.
+    pub(super) fn read_all_layers(metadata: &Metadata) -> Result<(Self, &'static ArchitectureTraits), ModelError> {
+        Self::read_layers(metadata, true)
+    }
+
+    fn read_layers(metadata: &Metadata, all: bool) -> Result<(Self, &'static ArchitectureTraits), ModelError> {
         let name = metadata.expect_str("general.architecture")?;
         let unknown = || ModelError::Architecture { name: name.to_owned(), known: table::names() };
         let traits = table::find(name).ok_or_else(unknown)?;
         let keys = Keys::new(metadata, traits.name);
 
         let count = LayerCount::read(&keys)?;
+        let count = if all { count.all() } else { count };
         let layers = count.computed;
         let embedding = keys.needed("embedding_length", MAX_LENGTH)?;
-        let heads = keys.each("attention.head_count", count, MAX_HEADS)?;
+        // 0 stands for a block that a layer lacks.
+        let least = u64::from(traits.hybrid == HybridTraits::None);
+        let heads = keys.each("attention.head_count", count, least..=MAX_HEADS)?;
         let heads = heads.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("attention.head_count")))?;
-        let kv_heads = keys.each("attention.head_count_kv", count, MAX_HEADS)?.unwrap_or_else(|| heads.clone());
-        for (asking, answering) in heads.iter().zip(&kv_heads) {
-            if asking % answering != 0 {
-                let reason = format!("{asking} query heads are not a multiple of {answering} key and value heads");
-                return Err(ModelError::config(keys.key("attention.head_count_kv"), reason));
-            }
-        }
-        let key_length = match keys.count("attention.key_length", MAX_LENGTH)? {
-            Some(length) => length,
-            None if embedding % heads[0] == 0 => embedding / heads[0],
-            None => {
-                let reason = format!("the embedding length {embedding} is not a multiple of {} heads", heads[0]);
+        let kv_heads = keys.each("attention.head_count_kv", count, least..=MAX_HEADS)?;
+        let kv_heads = kv_heads.unwrap_or_else(|| heads.clone());
+        let head_count = heads.iter().copied().find(|heads| *heads > 0);
+        let key_length = match (keys.count("attention.key_length", MAX_LENGTH)?, head_count) {
+            (Some(length), _) => length,
+            (None, None) => 0,
+            (None, Some(heads)) if embedding.is_multiple_of(heads) => embedding / heads,
+            (None, Some(heads)) => {
+                let reason = format!("the embedding length {embedding} is not a multiple of {heads} heads");
                 return Err(ModelError::config(keys.key("attention.head_count"), reason));
             }
         };
@@ -132,13 +171,16 @@ impl Config {
             return Err(ModelError::config(keys.key("attention.value_length"), reason));
         }
 
+        let window_lengths = window_lengths(&keys, traits)?;
         let experts = Experts::read(&keys, traits)?;
-        let feed_forward = match keys.each("feed_forward_length", count, MAX_LENGTH)? {
+        let feed_forward = match keys.each("feed_forward_length", count, least..=MAX_LENGTH)? {
             Some(feed_forward) => feed_forward,
             // Models with experts in all layers may omit it.
             None if experts.is_some() => vec![experts.map_or(0, |experts| experts.feed_forward); layers],
             None => return Err(roci_gguf::Error::MissingKey(keys.key("feed_forward_length")).into()),
         };
+        let blocks = LayerBlocks::all(traits, &kv_heads, &feed_forward);
+        check_blocks(&keys, &blocks, &heads, &kv_heads, &feed_forward)?;
         let epsilon = match traits.norm {
             NormKind::Rms => "attention.layer_norm_rms_epsilon",
             NormKind::Layer => "attention.layer_norm_epsilon",
@@ -146,11 +188,17 @@ impl Config {
         let epsilon = keys.positive(epsilon)?.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key(epsilon)))?;
         let head = match traits.scaled_by_embedding {
             Some(size) if size == layers => embedding as f32 / heads[0] as f32,
-            _ => key_length as f32,
+            _ if traits.unscaled_scores => 1.0,
+            _ => key_length.max(1) as f32,
         };
         let declared = keys.scale("attention.scale")?;
         let context = keys.count("context_length", MAX_CONTEXT)?.unwrap_or(2048) as u32;
-        let rope = RopeConfig::read(&keys, traits, key_length, context)?;
+        let rope = RopeConfig::read(
+            &keys,
+            traits,
+            [key_length, window_lengths.map_or(key_length, |lengths| lengths.0)],
+            context,
+        )?;
         let kinds = LayerKinds::read(&keys, traits, layers)?;
         let parallel = match traits.parallel {
             Parallel::Never | Parallel::WithoutNorm => false,
@@ -168,22 +216,30 @@ impl Config {
             attention_cap: cap(keys.float("attn_logit_softcapping")?, traits.soft_caps.0),
             logit_cap: cap(keys.float("final_logit_softcapping")?, traits.soft_caps.1),
             temperatures: temperature(&keys, traits, &rope, &kinds.rotated)?,
+            kv_layers: kv_layers(&keys, traits, &kinds.windows, &kv_heads)?,
             windows: kinds.windows,
             chunks: kinds.chunks,
             rotated: kinds.rotated,
             rope,
             pooling: Pooling::read(&keys)?,
+            encoder: EncoderConfig::read(&keys, traits)?,
             parallel,
             embedding_scale: embedding_scale(&keys, traits, embedding)?,
-            residual_scale: residual_scale(&keys, traits)?,
-            logit_scale: logit_scale(&keys, traits)?,
+            residual_scale: residual_scale(&keys, traits, layers)?,
+            logit_scale: logit_scale(&keys, traits, embedding)?,
             expert_layers: expert_layers(&keys, experts.is_some(), layers)?,
             heads,
             kv_heads,
             key_length,
             value_length,
+            window_lengths,
+            per_layer_length: per_layer_length(&keys, traits)?,
+            streams: StreamConfig::read(&keys, traits)?,
+            sparsity: sparsity(&keys, traits, count)?,
             feed_forward,
             experts,
+            blocks,
+            recurrent: RecurrentConfig::read(&keys, traits)?,
             delta_net: DeltaNetConfig::read(&keys, traits, count)?,
             epsilon,
         };
@@ -194,6 +250,46 @@ impl Config {
     /// Number of layers.
     pub fn layers(&self) -> usize {
         self.heads.len()
+    }
+
+    /// The same with one of the layers, without gated delta nets.
+    pub(super) fn only(self, layer: usize) -> Self {
+        Self {
+            heads: vec![self.heads[layer]],
+            kv_heads: vec![self.kv_heads[layer]],
+            feed_forward: vec![self.feed_forward[layer]],
+            expert_layers: vec![self.expert_layers[layer]],
+            windows: vec![self.windows[layer]],
+            chunks: vec![self.chunks[layer]],
+            rotated: vec![self.rotated[layer]],
+            temperatures: vec![self.temperatures[layer]],
+            kv_layers: vec![None],
+            sparsity: vec![self.sparsity[layer]],
+            blocks: vec![self.blocks[layer]],
+            delta_net: None,
+            ..self
+        }
+    }
+
+    /// Lengths of the key and value heads of a layer.
+    pub fn head_lengths(&self, layer: usize) -> (usize, usize) {
+        let whole = (self.key_length, self.value_length);
+        self.window_lengths.filter(|_| self.windows[layer].is_some()).unwrap_or(whole)
+    }
+}
+
+impl StreamConfig {
+    fn read(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<Self>, ModelError> {
+        if !traits.streams {
+            return Ok(None);
+        }
+        let count = keys.count("altup.num_inputs", MAX_STREAMS)?.unwrap_or(4);
+        let active = keys.integer("altup.active_idx")?.unwrap_or(0);
+        if active < 0 || active >= count as i64 {
+            let reason = format!("{active} is out of range: 0 to {}", count - 1);
+            return Err(ModelError::config(keys.key("altup.active_idx"), reason));
+        }
+        Ok(Some(Self { count, active: active as usize }))
     }
 }
 
@@ -232,13 +328,43 @@ impl DeltaNetConfig {
     }
 }
 
+/// Checks that layers have the heads and the feed-forward lengths of their blocks.
+fn check_blocks(
+    keys: &Keys<'_>,
+    blocks: &[LayerBlocks],
+    heads: &[usize],
+    kv_heads: &[usize],
+    feed_forward: &[usize],
+) -> Result<(), ModelError> {
+    for (index, blocks) in blocks.iter().enumerate() {
+        let (asking, answering) = (heads[index], kv_heads[index]);
+        if blocks.attention && (asking == 0 || answering == 0 || asking % answering != 0) {
+            let reason = format!("{asking} query heads are not a multiple of {answering} key and value heads");
+            return Err(ModelError::config(keys.key("attention.head_count_kv"), reason));
+        }
+        if blocks.feed_forward && feed_forward[index] == 0 {
+            let reason = format!("0 is out of range: 1 to {MAX_LENGTH}");
+            return Err(ModelError::config(keys.key("feed_forward_length"), reason));
+        }
+    }
+    Ok(())
+}
+
 fn embedding_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, embedding: usize) -> Result<f32, ModelError> {
-    let usual = if traits.scaled_embedding { (embedding as f32).sqrt() } else { 1.0 };
+    let usual = match traits.usual_scales {
+        UsualScales::None => 1.0,
+        UsualScales::Gemma => (embedding as f32).sqrt(),
+        UsualScales::MiniCpm => 12.0,
+    };
     Ok(keys.scale("embedding_scale")?.unwrap_or(usual))
 }
 
-fn residual_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, ModelError> {
-    let scale = keys.positive_scale("residual_scale")?.unwrap_or(1.0);
+fn residual_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, layers: usize) -> Result<f32, ModelError> {
+    let usual = match traits.usual_scales {
+        UsualScales::None | UsualScales::Gemma => 1.0,
+        UsualScales::MiniCpm => 1.4 / (layers as f32).sqrt(),
+    };
+    let scale = keys.positive_scale("residual_scale")?.unwrap_or(usual);
     // The scale becomes part of the norms of blocks' inputs.
     if scale != 1.0 && !traits.pre_norms {
         let reason = format!("not supported for the architecture `{}`", traits.name);
@@ -247,12 +373,17 @@ fn residual_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, M
     Ok(scale)
 }
 
-fn logit_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, ModelError> {
+fn logit_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, embedding: usize) -> Result<f32, ModelError> {
+    let usual = match traits.usual_scales {
+        UsualScales::None | UsualScales::Gemma => None,
+        UsualScales::MiniCpm => Some(256.0 / embedding as f32),
+    };
     match traits.logit_scale {
         LogitScale::None => Ok(1.0),
         LogitScale::Factor => Ok(keys.scale("logit_scale")?.unwrap_or(1.0)),
+        LogitScale::OptionalDivisor => Ok(1.0 / keys.positive_scale("logit_scale")?.unwrap_or(1.0)),
         LogitScale::Divisor => {
-            let scale = keys.positive("logit_scale")?;
+            let scale = keys.positive("logit_scale")?.or(usual);
             Ok(1.0 / scale.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("logit_scale")))?)
         }
     }
@@ -261,6 +392,24 @@ fn logit_scale(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<f32, Mode
 /// The soft cap from the file, or else the default of the architecture; 0 means none.
 fn cap(declared: Option<f32>, usual: Option<f32>) -> Option<f32> {
     declared.or(usual).filter(|cap| *cap > 0.0)
+}
+
+/// Lengths of the heads of layers with a window.
+fn window_lengths(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<(usize, usize)>, ModelError> {
+    if !traits.window_heads {
+        return Ok(None);
+    }
+    let key = keys.needed("attention.key_length_swa", MAX_LENGTH)?;
+    Ok(Some((key, keys.needed("attention.value_length_swa", MAX_LENGTH)?)))
+}
+
+/// Length of the input of a layer; 0 in the file means none.
+fn per_layer_length(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<usize>, ModelError> {
+    let name = "embedding_length_per_layer_input";
+    if !traits.per_layer_embedding || keys.integer(name)?.unwrap_or(0) == 0 {
+        return Ok(None);
+    }
+    keys.count(name, MAX_LENGTH)
 }
 
 /// Vocabulary size: the length of the token list, or the declared size if there is no list.

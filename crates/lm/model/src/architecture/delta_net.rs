@@ -1,6 +1,6 @@
 //! Assembles gated delta nets.
 
-use super::blocks::{DeltaNet, HeadOrder, Linear, ShortConvolution};
+use super::blocks::{DeltaNet, HeadOrder, Linear};
 use super::build::Builder;
 use super::config::DeltaNetConfig;
 use super::error::ModelError;
@@ -36,7 +36,7 @@ impl Builder<'_> {
             decay,
             decay_bias: self.vector(&name("ssm_dt.bias"), heads)?,
             decay_factor: self.vector(&name("ssm_a"), heads)?,
-            convolution: ShortConvolution { weight: self.matrix(&name("ssm_conv1d.weight"), channels, kernel)? },
+            convolution: self.convolution(&name("ssm_conv1d"), channels, kernel)?,
             epsilon: self.config.epsilon,
             output_norm: self.norm(&name("ssm_norm"), length)?,
             output: self.linear(&name("ssm_out"), embedding, heads * length, false)?,

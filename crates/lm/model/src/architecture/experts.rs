@@ -1,6 +1,6 @@
 //! Hyperparameters of mixtures of experts.
 
-use super::blocks::ExpertScores;
+use super::blocks::{ExpertGroups, ExpertScores};
 use super::error::ModelError;
 use super::keys::{Keys, MAX_LAYERS, MAX_LENGTH};
 use super::traits::{ArchitectureTraits, SharedExpertTraits};
@@ -23,6 +23,8 @@ pub struct Experts {
     pub normalized: bool,
     /// Factor of the weights.
     pub scale: f32,
+    /// Groups of experts.
+    pub groups: Option<ExpertGroups>,
 }
 
 const MAX_EXPERTS: u64 = 1 << 12;
@@ -55,12 +57,6 @@ impl Experts {
             let reason = format!("{experts_per_token} experts per token are out of range: 1 to {count}");
             return Err(ModelError::config(keys.key("expert_used_count"), reason));
         }
-        let groups = keys.integer("expert_group_count")?.unwrap_or(0);
-        if groups > 1 {
-            let reason = format!("{groups} groups of experts are not supported");
-            return Err(ModelError::config(keys.key("expert_group_count"), reason));
-        }
-        keys.key("expert_group_used_count");
         let feed_forward = match keys.count("expert_feed_forward_length", MAX_LENGTH)? {
             Some(length) => length,
             None => keys.needed("feed_forward_length", MAX_LENGTH)?,
@@ -74,8 +70,30 @@ impl Experts {
             scores,
             normalized,
             scale: keys.scale("expert_weights_scale")?.unwrap_or(1.0),
+            groups: groups(keys, count, experts_per_token)?,
         }))
     }
+}
+
+/// The groups of experts.
+fn groups(keys: &Keys<'_>, experts: usize, experts_per_token: usize) -> Result<Option<ExpertGroups>, ModelError> {
+    let count = keys.integer("expert_group_count")?.unwrap_or(0);
+    let used = keys.integer("expert_group_used_count")?.unwrap_or(0);
+    if count <= 1 {
+        return Ok(None);
+    }
+    let wrong = |key: &str, reason: String| Err(ModelError::config(keys.key(key), reason));
+    let Some(count) =
+        usize::try_from(count).ok().filter(|count| experts.is_multiple_of(*count) && 2 * count <= experts)
+    else {
+        return wrong("expert_group_count", format!("{count} groups of {experts} experts are not equal groups"));
+    };
+    let used = usize::try_from(used).unwrap_or(0);
+    if used == 0 || used > count || used * (experts / count) < experts_per_token {
+        let reason = format!("{used} of {count} groups do not have {experts_per_token} of {experts} experts");
+        return wrong("expert_group_used_count", reason);
+    }
+    Ok(Some(ExpertGroups { count, used }))
 }
 
 /// How scores become weights, and whether these are normalized.
@@ -115,5 +133,8 @@ fn shared_length(keys: &Keys<'_>, traits: &ArchitectureTraits, each: usize) -> R
 pub(super) fn expert_layers(keys: &Keys<'_>, any: bool, layers: usize) -> Result<Vec<bool>, ModelError> {
     let dense = keys.integer("leading_dense_block_count")?.unwrap_or(0);
     let step = keys.count("interleave_moe_layer_step", MAX_LAYERS)?.unwrap_or(1);
+    if let Some(every) = keys.integer("moe_every_n_layers")? {
+        return Ok((0..layers).map(|layer| any && every > 0 && layer as i64 % every == 1).collect());
+    }
     Ok((0..layers).map(|layer| any && layer as i64 >= dense && (layer + 1).is_multiple_of(step)).collect())
 }

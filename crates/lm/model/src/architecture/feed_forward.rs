@@ -20,12 +20,20 @@ impl Builder<'_> {
             Some(experts) => self.experts(index, experts)?,
             None => FeedForwardKind::Dense(self.dense(index)?),
         };
+        let beside_dense = experts.is_some() && self.traits.shared_expert == SharedExpertTraits::Dense;
+        let own = |part: &str| format!("blk.{index}.{part}");
         let block = FeedForward {
-            norm,
+            norm: if beside_dense { Some(self.residual_norm(&own("pre_ffw_norm_2"))?) } else { norm },
+            experts_norm: if beside_dense {
+                Some(self.norm(&own("post_ffw_norm_2"), self.config.embedding)?)
+            } else {
+                None
+            },
+            sparsity: self.config.sparsity[index],
             shared: experts.map(|experts| self.shared_expert(index, experts)).transpose()?.flatten(),
             kind,
-            activation: self.traits.activation,
-            post_norm: self.post_norm(&format!("blk.{index}.post_ffw_norm"))?,
+            activation: self.config.encoder.activation.unwrap_or(self.traits.activation),
+            post_norm: self.post_norm(&own("post_ffw_norm"))?,
         };
         Ok((block, parallel))
     }
@@ -69,35 +77,53 @@ impl Builder<'_> {
             SharedExpertTraits::Plain if !self.has(&name("ffn_up_shexp.weight")) => return Ok(None),
             SharedExpertTraits::Plain => false,
             SharedExpertTraits::Gated => true,
+            SharedExpertTraits::Dense => {
+                return Ok(Some(SharedExpert {
+                    network: self.dense(index)?,
+                    norm: Some(self.residual_norm(&name("ffn_norm"))?),
+                    post_norm: Some(self.norm(&name("post_ffw_norm_1"), self.config.embedding)?),
+                    gate: None,
+                }));
+            }
         };
         let embedding = self.config.embedding;
         let usual = if gated { self.config.feed_forward[index] } else { experts.feed_forward };
         let inside = experts.shared_feed_forward.unwrap_or(usual);
         let linear = |part: &str, outputs: usize, columns: usize| self.linear(&name(part), outputs, columns, false);
-        let network = GatedFeedForward {
-            gate: linear("ffn_gate_shexp", inside, embedding)?,
-            up: Some(linear("ffn_up_shexp", inside, embedding)?),
-            down: linear("ffn_down_shexp", embedding, inside)?,
-        };
+        let up = linear("ffn_up_shexp", inside, embedding)?;
+        let (gate, up) =
+            if self.traits.gated { (linear("ffn_gate_shexp", inside, embedding)?, Some(up)) } else { (up, None) };
+        let network = GatedFeedForward { gate, up, down: linear("ffn_down_shexp", embedding, inside)? };
         let gate = if gated { Some(linear("ffn_gate_inp_shexp", 1, embedding)?) } else { None };
-        Ok(Some(SharedExpert { network, gate }))
+        Ok(Some(SharedExpert { network, norm: None, post_norm: None, gate }))
     }
 
     fn experts(&self, index: usize, experts: Experts) -> Result<FeedForwardKind, ModelError> {
-        let Experts { count, experts_per_token, feed_forward: inside, scores, normalized, scale, .. } = experts;
+        let Experts { count, experts_per_token, feed_forward: inside, scores, normalized, scale, groups, .. } = experts;
         let embedding = self.config.embedding;
         let name = |part: &str| format!("blk.{index}.{part}");
         let bias = name("exp_probs_b.bias");
+        let own_norm = self.traits.shared_expert == SharedExpertTraits::Dense;
         let routing = Routing {
+            norm: if own_norm { Some(self.router_norm(&name("ffn_gate_inp.scale"))?) } else { None },
+            input_scale: if own_norm { 1.0 / (embedding as f32).sqrt() } else { 1.0 },
             experts_per_token,
             scores,
             bias: if self.has(&bias) { Some(self.vector(&bias, count)?) } else { None },
             normalized,
             scale,
+            groups,
             weighted_input: self.traits.weighted_input,
         };
         let router = self.linear(&name("ffn_gate_inp"), count, embedding, false)?;
         let fused = name("ffn_gate_up_exps");
+        if !self.traits.gated {
+            let [gates] = self.stacked(&name("ffn_up_exps"), [inside], embedding, count)?;
+            let [downs] = self.stacked(&name("ffn_down_exps"), [embedding], inside, count)?;
+            let networks = gates.into_iter().zip(downs);
+            let experts = networks.map(|(gate, down)| GatedFeedForward { gate, up: None, down }).collect();
+            return Ok(FeedForwardKind::Experts { router, experts, routing });
+        }
         let (gates, ups) = if self.has(&format!("{fused}.weight")) {
             let [gates, ups] = self.stacked(&fused, [inside, inside], embedding, count)?;
             (gates, ups)
@@ -112,9 +138,16 @@ impl Builder<'_> {
         Ok(FeedForwardKind::Experts { router, experts: experts.collect(), routing })
     }
 
+    /// The norm of the residual stream for the router, by the name of its weights.
+    fn router_norm(&self, weight: &str) -> Result<Norm, ModelError> {
+        let epsilon = self.config.epsilon / self.config.residual_scale.powi(2);
+        let weight = Some(self.vector(weight, self.config.embedding)?);
+        Ok(Norm { kind: self.traits.norm, weight, bias: None, epsilon })
+    }
+
     /// The linear layers of all experts, whose matrices a three-dimensional tensor stacks. Each of
     /// these may consist of several.
-    fn stacked<const N: usize>(
+    pub(super) fn stacked<const N: usize>(
         &self,
         name: &str,
         outputs: [usize; N],

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use roci_gguf::Metadata;
 
@@ -15,6 +16,7 @@ pub(super) const MAX_LENGTH: u64 = 1 << 22;
 pub(super) const MAX_TOKENS: u64 = 1 << 26;
 pub(super) const MAX_CONTEXT: u64 = 1 << 31;
 pub(super) const MAX_KERNEL: u64 = 1 << 6;
+pub(super) const MAX_STREAMS: u64 = 1 << 6;
 
 /// Typed access to the metadata keys of one architecture.
 pub(super) struct Keys<'a> {
@@ -56,12 +58,18 @@ impl<'a> Keys<'a> {
     }
 
     /// One integer for all layers, or an array with one per layer.
-    pub(super) fn each(&self, key: &str, layers: LayerCount, most: u64) -> Result<Option<Vec<usize>>, ModelError> {
+    pub(super) fn each(
+        &self,
+        key: &str,
+        layers: LayerCount,
+        limits: RangeInclusive<u64>,
+    ) -> Result<Option<Vec<usize>>, ModelError> {
         let key = self.key(key);
         let Some(mut counts) = self.metadata.get_each::<u64>(&key, layers.file)? else { return Ok(None) };
         counts.truncate(layers.computed);
-        if let Some(count) = counts.iter().find(|&&count| count == 0 || count > most) {
-            return Err(ModelError::config(key, format!("{count} is out of range: 1 to {most}")));
+        if let Some(count) = counts.iter().find(|count| !limits.contains(count)) {
+            let reason = format!("{count} is out of range: {} to {}", limits.start(), limits.end());
+            return Err(ModelError::config(key, reason));
         }
         Ok(Some(counts.into_iter().map(|count| count as usize).collect()))
     }
@@ -140,5 +148,10 @@ impl LayerCount {
             return Err(ModelError::config(keys.key("nextn_predict_layers"), reason));
         }
         Ok(Self { file, computed: file - predicting as usize })
+    }
+
+    /// The same with the layers that predict further tokens.
+    pub(super) fn all(self) -> Self {
+        Self { computed: self.file, ..self }
     }
 }

@@ -12,26 +12,34 @@ pub mod blocks;
 mod build;
 mod config;
 mod delta_net;
+mod encoder;
 mod error;
 mod experts;
 mod feed_forward;
+mod hybrid;
 mod keys;
 mod layers;
+mod per_layer;
 mod pooling;
+mod prediction;
 mod rope;
 mod scale;
+mod streams;
 mod table;
 mod traits;
 mod unused;
 
 use roci_gguf::Gguf;
 
-use blocks::{Layer, Linear, Matrix, Mixer, Norm, Vector};
+use blocks::{FeedForward, InputEmbedding, Layer, Linear, Matrix, Norm, PerLayerEmbedding, Pooled, Streams, Vector};
 use build::Builder;
-pub use config::{Config, DeltaNetConfig};
+pub use config::{Config, DeltaNetConfig, StreamConfig};
+pub use encoder::EncoderConfig;
 pub use error::ModelError;
 pub use experts::Experts;
+pub use hybrid::{LayerBlocks, RecurrentConfig, StateSpaceConfig};
 pub use pooling::Pooling;
+pub use prediction::PredictionInput;
 pub use rope::{RopeConfig, Scaling};
 pub use scale::{matrix_scale, matrix_scales};
 
@@ -48,6 +56,14 @@ pub struct Model {
     /// Factor of the embeddings. A scale of the blocks' outputs is part of it: `h + s * f(norm(h))`
     /// is computed as `h/s + f(norm(h/s))`, with the epsilons of these norms divided by `s²`.
     pub embedding_scale: f32,
+    /// What a prediction head reads besides the embedding; `None` in other models.
+    pub prediction_input: Option<PredictionInput>,
+    /// What else is done to the embeddings.
+    pub input: InputEmbedding,
+    /// Embeddings for each layer.
+    pub per_layer: Option<PerLayerEmbedding>,
+    /// Residual streams, if there are several.
+    pub streams: Option<Streams>,
     /// Layers, in order.
     pub layers: Vec<Layer>,
     /// Final norm.
@@ -58,6 +74,8 @@ pub struct Model {
     pub logit_scale: f32,
     /// Soft cap `c` of the logits: `l` becomes `c * tanh(l / c)`.
     pub logit_cap: Option<f32>,
+    /// How hidden states are pooled into one vector of a text; `None` if they are not.
+    pub pooled: Option<Pooled>,
 }
 
 impl Model {
@@ -75,11 +93,16 @@ impl Model {
             context,
             embedding: builder.matrix("token_embd.weight", config.vocabulary, config.embedding)?,
             embedding_scale: config.embedding_scale / config.residual_scale,
+            prediction_input: None,
+            input: builder.input_embedding()?,
+            per_layer: builder.per_layer_embedding()?,
+            streams: builder.streams()?,
             layers: layers.collect::<Result<_, _>>()?,
-            norm: builder.residual_norm("output_norm")?,
+            norm: builder.output_norm()?,
             output: builder.output()?,
             logit_scale: config.logit_scale,
             logit_cap: config.logit_cap,
+            pooled: builder.pooled()?,
             config,
         };
         unused::check_tensors(file, &model)?;
@@ -91,20 +114,30 @@ impl Model {
         let mut names: Vec<&str> = vec![&self.embedding.tensor];
         let mut linears: Vec<&Linear> = vec![&self.output];
         let mut vectors: Vec<&Vector> = self.norm.vectors().collect();
-        for Layer { mixer, feed_forward, .. } in &self.layers {
-            linears.extend(mixer.linears());
-            linears.extend(feed_forward.linears());
-            vectors.extend(feed_forward.vectors());
-            match mixer {
-                Mixer::Attention(block) => {
-                    vectors.extend(block.norms().flat_map(Norm::vectors));
-                    vectors.extend(&block.sinks);
-                }
-                Mixer::DeltaNet(block) => {
-                    vectors.extend([&block.norm, &block.output_norm].into_iter().flat_map(Norm::vectors));
-                    vectors.extend([&block.decay_bias, &block.decay_factor]);
-                    names.push(&block.convolution.weight.tensor);
-                }
+        if let Some(input) = &self.prediction_input {
+            linears.push(&input.projection);
+            vectors.extend(input.vectors());
+        }
+        names.extend(self.input.matrices().map(|matrix| matrix.tensor.as_str()));
+        vectors.extend(self.input.norm.iter().flat_map(Norm::vectors));
+        for layer in self.pooled.iter().flat_map(|pooled| &pooled.layers) {
+            linears.push(&layer.linear);
+            vectors.extend(layer.norm.iter().flat_map(Norm::vectors));
+        }
+        if let Some(per_layer) = &self.per_layer {
+            names.push(&per_layer.embedding.tensor);
+            linears.push(&per_layer.projection);
+            vectors.extend(per_layer.norm.vectors());
+        }
+        linears.extend(self.streams.iter().flat_map(|streams| streams.starts.iter().chain(&streams.ends)));
+        for layer in &self.layers {
+            vectors.extend(layer.stream_norms.vectors());
+            linears.extend(layer.linears());
+            vectors.extend(layer.feed_forward.iter().flat_map(FeedForward::vectors));
+            vectors.extend(layer.extra_vectors());
+            for mixer in &layer.mixers {
+                vectors.extend(mixer.vectors());
+                names.extend(mixer.convolution().map(|convolution| convolution.weight.tensor.as_str()));
             }
         }
         vectors.extend(linears.iter().filter_map(|linear| linear.bias.as_ref()));
@@ -117,13 +150,22 @@ impl Model {
 
     /// Floats in the KV cache per token, over all layers.
     pub fn cached_values(&self) -> impl Iterator<Item = usize> + '_ {
-        let values = |block: &blocks::Attention| block.kv_heads * (block.key_length + block.value_length);
+        let values = |block: &blocks::Attention| match block.kv_layer {
+            Some(_) => 0,
+            None => block.kv_heads * (block.key_length + block.value_length),
+        };
         self.layers.iter().map(move |layer| layer.attention().map_or(0, values))
+    }
+
+    /// Whether tokens see only earlier ones. If not, a text is evaluated as a whole, and the model
+    /// generates none.
+    pub fn is_causal(&self) -> bool {
+        self.config.encoder.causal
     }
 
     /// Whether a layer has a recurrent state. A sequence can then be continued only from the state
     /// after one of its tokens, not from its keys and values alone.
     pub fn is_recurrent(&self) -> bool {
-        self.layers.iter().any(|layer| layer.delta_net().is_some())
+        self.layers.iter().any(|layer| layer.state().values() > 0)
     }
 }

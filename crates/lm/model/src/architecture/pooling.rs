@@ -1,8 +1,8 @@
 //! Pooling types of embeddings.
 
 use std::fmt;
-use std::ops::Range;
 
+use super::blocks::PooledTokens;
 use super::error::ModelError;
 use super::keys::Keys;
 
@@ -40,13 +40,12 @@ impl Pooling {
         })
     }
 
-    /// The tokens whose hidden states are averaged, of a sequence of `length` tokens; `None` if the
-    /// type gives no embedding.
-    pub fn tokens(self, length: usize) -> Option<Range<usize>> {
+    /// The tokens that the embedding of a text is computed from; `None` if the type gives none.
+    pub fn tokens(self) -> Option<PooledTokens> {
         match self {
-            Self::Mean => Some(0..length),
-            Self::Cls => Some(0..length.min(1)),
-            Self::Last => Some(length.saturating_sub(1)..length),
+            Self::Mean => Some(PooledTokens::Mean),
+            Self::Cls => Some(PooledTokens::First),
+            Self::Last => Some(PooledTokens::Last),
             Self::Unspecified | Self::None | Self::Rank => None,
         }
     }

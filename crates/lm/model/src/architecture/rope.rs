@@ -11,6 +11,8 @@ use super::traits::{ArchitectureTraits, RopeSections, WindowRope, Windows};
 pub struct RopeConfig {
     /// Number of rotated values per head.
     pub dimensions: usize,
+    /// The same in layers with a sliding window.
+    pub window_dimensions: usize,
     /// How values are paired.
     pub style: RopeStyle,
     /// Base of the geometric series of frequencies.
@@ -64,7 +66,7 @@ impl RopeConfig {
     pub(super) fn read(
         keys: &Keys<'_>,
         traits: &ArchitectureTraits,
-        key_length: usize,
+        [key_length, window_key_length]: [usize; 2],
         context: u32,
     ) -> Result<Self, ModelError> {
         let dimensions = keys.count("rope.dimension_count", key_length as u64)?.unwrap_or(key_length);
@@ -72,6 +74,7 @@ impl RopeConfig {
             let reason = format!("{dimensions} is not an even number");
             return Err(ModelError::config(keys.key("rope.dimension_count"), reason));
         }
+        let window_dimensions = window_dimensions(keys, traits, dimensions, window_key_length)?;
         let factor = match keys.positive("rope.scaling.factor")? {
             Some(factor) => factor,
             // The key in older files.
@@ -96,7 +99,7 @@ impl RopeConfig {
         };
         let base = base(keys, dimensions)?;
         let window_rope = match traits.windows {
-            Windows::Alternating { rope, .. } => rope,
+            Windows::Alternating { rope, .. } | Windows::DenseFirst { rope, .. } => rope,
             Windows::Never | Windows::AsDeclared | Windows::Chunks { .. } => WindowRope::Same,
         };
         let window_base = match window_rope {
@@ -110,6 +113,7 @@ impl RopeConfig {
         let original = keys.count("rope.scaling.original_context_length", 1 << 31)?;
         Ok(Self {
             dimensions,
+            window_dimensions,
             style: if plain { RopeStyle::Neox } else { traits.rope },
             base,
             window_base,
@@ -169,7 +173,7 @@ impl RopeConfig {
         if self.window_scaled {
             return Some(Self { base, ..self.clone() }.build(factors));
         }
-        let frequencies = series(base, self.dimensions).into_iter().map(|frequency| frequency as f32).collect();
+        let frequencies = series(base, self.window_dimensions).into_iter().map(|frequency| frequency as f32).collect();
         Some(Rope { style: self.style, frequencies, magnitude: 1.0 })
     }
 
@@ -177,6 +181,24 @@ impl RopeConfig {
     pub(super) fn build_none(&self) -> Rope {
         Rope { style: self.style, frequencies: Vec::new(), magnitude: 1.0 }
     }
+}
+
+/// Rotated values of a head in layers with a window. Only heads of another length may differ.
+fn window_dimensions(
+    keys: &Keys<'_>,
+    traits: &ArchitectureTraits,
+    dimensions: usize,
+    key_length: usize,
+) -> Result<usize, ModelError> {
+    if !traits.window_heads {
+        return Ok(dimensions);
+    }
+    let found = keys.count("rope.dimension_count_swa", key_length as u64)?.unwrap_or(key_length);
+    if found % 2 != 0 {
+        let reason = format!("{found} is not an even number");
+        return Err(ModelError::config(keys.key("rope.dimension_count_swa"), reason));
+    }
+    Ok(found)
 }
 
 /// The base of the frequencies. `alpha` scales it for longer contexts (NTK-aware scaling).

@@ -6,8 +6,8 @@
 
 use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
 use super::traits::{
-    ArchitectureTraits, HeadNormTraits, LogitScale, Nope, Parallel, RopeSections, SharedExpertTraits,
-    TemperatureTraits, WindowRope, Windows,
+    ArchitectureTraits, HeadNormTraits, HybridTraits, InputTraits, LogitScale, Nope, Parallel, RankTraits,
+    RopeSections, SharedExpertTraits, TemperatureTraits, UsualScales, WindowRope, Windows,
 };
 
 const LLAMA: ArchitectureTraits = ArchitectureTraits {
@@ -18,6 +18,11 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     pre_norms: true,
     post_norms: false,
     head_norms: HeadNormTraits::None,
+    value_norm: false,
+    window_heads: false,
+    shared_kv: false,
+    per_layer_embedding: false,
+    streams: false,
     biases: false,
     sinks: false,
     parallel: Parallel::Never,
@@ -29,15 +34,25 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     shared_expert: SharedExpertTraits::None,
     output_gate: false,
     delta_net: None,
+    hybrid: HybridTraits::None,
     feed_forward_norm: "ffn_norm",
+    output_norm: "output_norm",
     rope_sections: RopeSections::None,
     activation: Activation::Silu,
-    scaled_embedding: false,
+    sparse: false,
+    usual_scales: UsualScales::None,
     logit_scale: LogitScale::None,
     temperature: TemperatureTraits::None,
     windows: Windows::AsDeclared,
     soft_caps: (None, None),
+    unscaled_scores: false,
     scaled_by_embedding: None,
+    causal: true,
+    alibi: None,
+    stream_norms: false,
+    declared_activation: false,
+    input: InputTraits { positions: false, token_types: false, norm: false, first_norm_optional: false },
+    rank: RankTraits::First,
 };
 
 /// As `LLAMA`, but windows are ignored.
@@ -45,8 +60,34 @@ const PLAIN: ArchitectureTraits = ArchitectureTraits { windows: Windows::Never, 
 
 const QWEN: ArchitectureTraits = ArchitectureTraits { rope: RopeStyle::Neox, ..PLAIN };
 
-const GEMMA: ArchitectureTraits =
-    ArchitectureTraits { rope: RopeStyle::Neox, activation: Activation::Gelu, scaled_embedding: true, ..LLAMA };
+const GEMMA: ArchitectureTraits = ArchitectureTraits {
+    rope: RopeStyle::Neox,
+    activation: Activation::Gelu,
+    usual_scales: UsualScales::Gemma,
+    ..LLAMA
+};
+
+const QWEN3VL: ArchitectureTraits = ArchitectureTraits {
+    name: "qwen3vl",
+    head_norms: HeadNormTraits::Head,
+    rope_sections: RopeSections::Interleaved,
+    ..QWEN
+};
+
+const GEMMA4: ArchitectureTraits = ArchitectureTraits {
+    name: "gemma4",
+    post_norms: true,
+    head_norms: HeadNormTraits::Head,
+    value_norm: true,
+    window_heads: true,
+    shared_kv: true,
+    per_layer_embedding: true,
+    shared_expert: SharedExpertTraits::Dense,
+    windows: Windows::Alternating { period: 6, window: None, rope: WindowRope::Unscaled(Some(10_000.0)) },
+    soft_caps: (None, Some(30.0)),
+    unscaled_scores: true,
+    ..GEMMA
+};
 
 const QWEN35: ArchitectureTraits = ArchitectureTraits {
     name: "qwen35",
@@ -66,6 +107,27 @@ const GRANITE: ArchitectureTraits = ArchitectureTraits {
     ..PLAIN
 };
 
+/// Short convolutions in most layers. The final norm has the name of a norm of the embeddings.
+const LFM2: ArchitectureTraits = ArchitectureTraits {
+    name: "lfm2",
+    head_norms: HeadNormTraits::Head,
+    hybrid: HybridTraits::GatedConvolutions,
+    output_norm: "token_embd_norm",
+    windows: Windows::AsDeclared,
+    ..QWEN
+};
+
+/// Layers of a single block.
+const NEMOTRON_H: ArchitectureTraits = ArchitectureTraits {
+    name: "nemotron_h",
+    nope: Nope::Always,
+    gated: false,
+    activation: Activation::ReluSquared,
+    hybrid: HybridTraits::SingleBlocks,
+    feed_forward_norm: "attn_norm",
+    ..PLAIN
+};
+
 /// Blocks with norms of their outputs instead of their inputs.
 const POST_NORM: ArchitectureTraits = ArchitectureTraits { pre_norms: false, post_norms: true, ..QWEN };
 
@@ -80,6 +142,27 @@ const COMMAND_R: ArchitectureTraits = ArchitectureTraits {
     parallel: Parallel::WithoutNorm,
     logit_scale: LogitScale::Factor,
     ..PLAIN
+};
+
+/// BERT: both directions, layer norms after the blocks.
+const BERT: ArchitectureTraits = ArchitectureTraits {
+    name: "bert",
+    nope: Nope::Always,
+    pre_norms: false,
+    stream_norms: true,
+    causal: false,
+    input: InputTraits { positions: true, token_types: true, norm: true, first_norm_optional: false },
+    ..NEOX
+};
+
+/// BERT with RoPE in place of position embeddings.
+const NOMIC_BERT: ArchitectureTraits = ArchitectureTraits {
+    name: "nomic-bert",
+    nope: Nope::Never,
+    gated: true,
+    activation: Activation::Silu,
+    input: InputTraits { positions: false, ..BERT.input },
+    ..BERT
 };
 
 pub(super) const TABLE: &[ArchitectureTraits] = &[
@@ -105,8 +188,16 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
     ArchitectureTraits { name: "internlm2", ..PLAIN },
     ArchitectureTraits { name: "xverse", ..PLAIN },
     ArchitectureTraits { name: "chatglm", ..PLAIN },
+    ArchitectureTraits { name: "maincoder", head_norms: HeadNormTraits::AfterRope, ..PLAIN },
     ArchitectureTraits { name: "glm4", post_norms: true, rope_sections: RopeSections::Optional, ..PLAIN },
     ArchitectureTraits { name: "smollm3", nope: Nope::Every(4), ..PLAIN },
+    ArchitectureTraits {
+        name: "bailingmoe",
+        experts: true,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        ..PLAIN
+    },
     ArchitectureTraits {
         name: "deepseek",
         experts: true,
@@ -115,7 +206,33 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         ..PLAIN
     },
     GRANITE,
+    ArchitectureTraits { name: "minicpm", nope: Nope::Never, usual_scales: UsualScales::MiniCpm, ..GRANITE },
     ArchitectureTraits { name: "granitemoe", nope: Nope::Never, experts: true, ..GRANITE },
+    ArchitectureTraits {
+        name: "granitehybrid",
+        hybrid: HybridTraits::StateSpaces,
+        logit_scale: LogitScale::OptionalDivisor,
+        ..GRANITE
+    },
+    LFM2,
+    ArchitectureTraits {
+        name: "lfm2moe",
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        windows: Windows::Never,
+        ..LFM2
+    },
+    NEMOTRON_H,
+    ArchitectureTraits {
+        name: "nemotron_h_moe",
+        experts: true,
+        scores: ExpertScores::Sigmoid,
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        ..NEMOTRON_H
+    },
+    ArchitectureTraits { name: "mamba2", hybrid: HybridTraits::OnlyStateSpaces, nope: Nope::Always, ..PLAIN },
+    ArchitectureTraits { name: "falcon-h1", hybrid: HybridTraits::Beside, ..QWEN },
     ArchitectureTraits { name: "qwen2", biases: true, ..QWEN },
     ArchitectureTraits {
         name: "qwen2moe",
@@ -124,8 +241,18 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         shared_expert: SharedExpertTraits::Gated,
         ..QWEN
     },
-    ArchitectureTraits { name: "qwen3", head_norms: HeadNormTraits::Head, ..QWEN },
+    ArchitectureTraits { name: "qwen2vl", rope_sections: RopeSections::Optional, ..QWEN },
+    ArchitectureTraits { name: "qwen3", head_norms: HeadNormTraits::Head, rank: RankTraits::LastSoftmax, ..QWEN },
     ArchitectureTraits { name: "qwen3moe", head_norms: HeadNormTraits::Head, experts: true, ..QWEN },
+    QWEN3VL,
+    ArchitectureTraits { name: "qwen3vlmoe", experts: true, ..QWEN3VL },
+    ArchitectureTraits {
+        name: "mellum",
+        head_norms: HeadNormTraits::Head,
+        experts: true,
+        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Unscaled(None) },
+        ..QWEN
+    },
     ArchitectureTraits {
         name: "qwen3next",
         experts: true,
@@ -213,6 +340,55 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         scaled_by_embedding: Some(62),
         ..GEMMA
     },
+    ArchitectureTraits {
+        name: "gemma3n",
+        window_heads: false,
+        streams: true,
+        sparse: true,
+        shared_expert: SharedExpertTraits::None,
+        windows: Windows::Alternating { period: 5, window: None, rope: WindowRope::Unscaled(Some(10_000.0)) },
+        ..GEMMA4
+    },
+    GEMMA4,
+    ArchitectureTraits {
+        name: "gemma-embedding",
+        post_norms: true,
+        head_norms: HeadNormTraits::Head,
+        windows: Windows::Alternating { period: 6, window: None, rope: WindowRope::Base },
+        causal: false,
+        ..GEMMA
+    },
+    BERT,
+    NOMIC_BERT,
+    ArchitectureTraits {
+        name: "nomic-bert-moe",
+        gated: false,
+        activation: Activation::Gelu,
+        experts: true,
+        normalized: false,
+        ..NOMIC_BERT
+    },
+    ArchitectureTraits { name: "jina-bert-v3", gated: false, activation: Activation::Gelu, ..NOMIC_BERT },
+    ArchitectureTraits {
+        name: "jina-bert-v2",
+        nope: Nope::Always,
+        activation: Activation::Gelu,
+        alibi: Some(8.0),
+        ..NOMIC_BERT
+    },
+    ArchitectureTraits {
+        name: "modern-bert",
+        norm: NormKind::Layer,
+        activation: Activation::Gelu,
+        declared_activation: true,
+        windows: Windows::DenseFirst { period: 3, rope: WindowRope::Base },
+        causal: false,
+        input: InputTraits { norm: true, first_norm_optional: true, ..LLAMA.input },
+        rank: RankTraits::Mean,
+        ..QWEN
+    },
+    ArchitectureTraits { name: "eurobert", causal: false, ..QWEN },
+    ArchitectureTraits { name: "llama-embed", ..PLAIN },
     // llama.cpp ignores the window in these files, because they have no per-layer pattern.
     ArchitectureTraits { name: "phi3", ..QWEN },
     ArchitectureTraits { name: "phimoe", experts: true, ..QWEN },
@@ -222,6 +398,7 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
     ArchitectureTraits { name: "starcoder2", ..NEOX },
     ArchitectureTraits { name: "codeshell", ..NEOX },
     ArchitectureTraits { name: "nemotron", activation: Activation::ReluSquared, ..NEOX },
+    ArchitectureTraits { name: "jais2", activation: Activation::ReluSquared, ..NEOX },
     ArchitectureTraits { name: "orion", norm: NormKind::Layer, ..QWEN },
     ArchitectureTraits {
         name: "stablelm",
@@ -230,6 +407,7 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         parallel: Parallel::WithoutNorm,
         ..QWEN
     },
+    ArchitectureTraits { name: "plamo", parallel: Parallel::WithoutNorm, ..QWEN },
     COMMAND_R,
     ArchitectureTraits {
         name: "cohere2",

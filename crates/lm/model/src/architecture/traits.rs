@@ -16,6 +16,17 @@ pub(super) struct ArchitectureTraits {
     /// Blocks normalize their output.
     pub(super) post_norms: bool,
     pub(super) head_norms: HeadNormTraits,
+    /// Values are normalized too, each head and without weights. Layers without a value projection
+    /// take the result of the key projection.
+    pub(super) value_norm: bool,
+    /// Layers with a window have heads of other lengths than those with full attention.
+    pub(super) window_heads: bool,
+    /// The last layers may read keys and values of earlier ones.
+    pub(super) shared_kv: bool,
+    /// Layers may have embeddings of their own.
+    pub(super) per_layer_embedding: bool,
+    /// There are several residual streams, and branches beside attention.
+    pub(super) streams: bool,
     /// Query, key and value projections have biases.
     pub(super) biases: bool,
     /// Attention has sinks.
@@ -35,26 +46,87 @@ pub(super) struct ArchitectureTraits {
     pub(super) output_gate: bool,
     /// Most layers are gated delta nets with this order of heads.
     pub(super) delta_net: Option<HeadOrder>,
+    pub(super) hybrid: HybridTraits,
     /// Name of the norm of feed-forward blocks.
     pub(super) feed_forward_norm: &'static str,
+    /// Name of the final norm.
+    pub(super) output_norm: &'static str,
     pub(super) rope_sections: RopeSections,
     pub(super) activation: Activation,
-    /// Embeddings are scaled by the square root of their length.
-    pub(super) scaled_embedding: bool,
+    /// Some layers have sparse activations.
+    pub(super) sparse: bool,
+    /// Scales that a file need not have.
+    pub(super) usual_scales: UsualScales,
     pub(super) logit_scale: LogitScale,
     pub(super) temperature: TemperatureTraits,
     pub(super) windows: Windows,
     /// Default soft caps of attention scores and of logits.
     pub(super) soft_caps: (Option<f32>, Option<f32>),
+    /// Attention scores are not scaled, unless the file says.
+    pub(super) unscaled_scores: bool,
     /// Number of layers of the model size whose scores are scaled by embedding length / heads
     /// instead of the head length.
     pub(super) scaled_by_embedding: Option<usize>,
+    /// Whether tokens see only earlier ones, unless the file says.
+    pub(super) causal: bool,
+    /// ALiBi with this maximum bias, unless the file says.
+    pub(super) alibi: Option<f32>,
+    /// Norms of the residual stream after each block, in place of a final norm.
+    pub(super) stream_norms: bool,
+    /// The file may name another activation.
+    pub(super) declared_activation: bool,
+    pub(super) input: InputTraits,
+    pub(super) rank: RankTraits,
+}
+
+/// What is done to the embeddings of tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct InputTraits {
+    /// Position embeddings are added.
+    pub(super) positions: bool,
+    /// Embeddings of token types are added, if the file has them.
+    pub(super) token_types: bool,
+    /// They are normalized.
+    pub(super) norm: bool,
+    /// The first layer has no norm of its input unless the file has it.
+    pub(super) first_norm_optional: bool,
+}
+
+/// The head of rerankers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum RankTraits {
+    /// It reads the first token.
+    First,
+    /// It reads the last token, and a softmax over the labels follows.
+    LastSoftmax,
+    /// It reads the mean, and its first layer has GELU.
+    Mean,
+}
+
+/// Which layers have recurrent blocks other than gated delta nets, and which lack a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum HybridTraits {
+    /// All layers have attention and feed-forward.
+    None,
+    /// Layers without key and value heads have a short convolution between gates.
+    GatedConvolutions,
+    /// Layers without key and value heads have a state space.
+    StateSpaces,
+    /// Each layer has a single block: feed-forward if it has a length, else attention if it has key
+    /// and value heads, else a state space.
+    SingleBlocks,
+    /// Each layer is a state space.
+    OnlyStateSpaces,
+    /// Each layer has a state space beside attention.
+    Beside,
 }
 
 /// Which layers have no position embedding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Nope {
     Never,
+    /// All.
+    Always,
     /// All if `rope.scaling.finetuned` is false, otherwise none.
     UnlessFinetuned,
     /// Those with full attention, in models that also have windows.
@@ -98,6 +170,9 @@ pub(super) enum SharedExpertTraits {
     Gated,
     /// Without a gate, if the file has one.
     Plain,
+    /// The dense network that other layers have alone. Both networks have norms of their inputs and
+    /// outputs, and so has the router of its input.
+    Dense,
 }
 
 /// Sections of RoPE for several positions of a token.
@@ -110,13 +185,24 @@ pub(super) enum RopeSections {
     Optional,
 }
 
+/// Scales of embeddings, blocks and logits that a file need not have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum UsualScales {
+    None,
+    /// Embeddings are scaled by the square root of their length.
+    Gemma,
+    /// Embeddings by 12, blocks by 1.4 / √layers, logits by the embedding length / 256.
+    MiniCpm,
+}
+
 /// What `logit_scale` is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LogitScale {
     None,
     Factor,
-    /// Required.
+    /// Required, unless there is a usual one.
     Divisor,
+    OptionalDivisor,
 }
 
 /// Attention temperature.
@@ -147,6 +233,8 @@ pub(super) enum Windows {
         window: Option<u32>,
         rope: WindowRope,
     },
+    /// All except the first and every n-th after it, if the file has a window.
+    DenseFirst { period: usize, rope: WindowRope },
     /// All except every n-th, and chunks of this length instead of windows.
     Chunks { period: usize, length: u32 },
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use roci_gguf::{Gguf, Metadata, Value};
 
+use super::blocks::Layer;
 use super::error::ModelError;
-use super::{Model, matrix_scales};
+use super::{Model, Pooling, matrix_scales};
 
 /// Keys that have no effect on the logits of text, or only in architectures that read them.
 const WITHOUT_EFFECT: &[&str] = &[
+    "attention.layer_norm_epsilon",
     "attention.sliding_window_pattern",
     "classifier.output_labels",
     "deepstack_mapping",
@@ -20,6 +22,9 @@ const WITHOUT_EFFECT: &[&str] = &[
     "use_parallel_residual",
     "vocab_size",
 ];
+
+/// Prefix of the tensors of a classification head, which only rerankers use.
+const CLASSIFIER: &str = "cls.";
 
 /// Keys and tensors of image and audio encoders in the same file.
 const ENCODERS: &[&str] = &["a.", "audio.", "mm.", "projector.", "v.", "vision."];
@@ -57,7 +62,8 @@ fn is_off(key: &str, value: &Value) -> bool {
 }
 
 /// Checks that the model uses every tensor of the file. Not counted are RoPE factors, which are
-/// part of the description, layers for multi-token prediction, and encoders.
+/// part of the description, layers for multi-token prediction, encoders, and classification heads
+/// of models that are no rerankers.
 ///
 /// # Errors
 /// If it does not use one.
@@ -67,7 +73,10 @@ pub(super) fn check_tensors(file: &Gguf, model: &Model) -> Result<(), ModelError
         let name = tensor.info().name();
         let layer = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
         let layer = layer.and_then(|(number, _)| number.parse::<usize>().ok());
+        let ranks = model.config.pooling == Pooling::Rank;
         let ignored = name.starts_with("rope_f")
+            || layer.is_some_and(|layer| is_shared(model, layer, name))
+            || (name.starts_with(CLASSIFIER) && !ranks)
             || layer.is_some_and(|layer| layer >= model.layers.len())
             || ENCODERS.iter().any(|prefix| name.starts_with(prefix));
         if ignored || used.contains(name) || is_scale(file, name, &used)? {
@@ -76,6 +85,13 @@ pub(super) fn check_tensors(file: &Gguf, model: &Model) -> Result<(), ModelError
         return Err(ModelError::Unused { tensor: name.to_owned(), architecture: model.config.architecture.to_owned() });
     }
     Ok(())
+}
+
+/// Whether a tensor computes keys or values of a layer that reads those of an earlier one.
+fn is_shared(model: &Model, layer: usize, name: &str) -> bool {
+    let attention = model.layers.get(layer).and_then(Layer::attention);
+    let is_shared = attention.is_some_and(|block| block.kv_layer.is_some());
+    is_shared && ["attn_k.weight", "attn_k_norm.weight", "attn_v.weight"].iter().any(|end| name.ends_with(end))
 }
 
 /// Whether a tensor scales a matrix that the model uses, or its inputs. Scales of inputs serve

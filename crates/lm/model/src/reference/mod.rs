@@ -6,18 +6,26 @@
 
 mod attention;
 mod delta_net;
+mod encoder;
 mod feed_forward;
+mod gated_convolution;
 mod ops;
+mod per_layer;
+mod pooled;
+mod recurrent;
+mod state_space;
+mod streams;
 mod weights;
 
 use std::sync::Arc;
 
 use roci_gguf::Gguf;
 
-use crate::architecture::blocks::Mixer;
+use crate::architecture::blocks::{Layer, Mixer};
 use crate::architecture::{Model, ModelError};
-pub use delta_net::RecurrentState;
 use ops::soft_cap;
+pub use pooled::PooledHead;
+pub use recurrent::RecurrentState;
 use weights::Weights;
 
 /// A model with its weights in memory.
@@ -25,6 +33,8 @@ use weights::Weights;
 pub struct Reference {
     model: Model,
     weights: Weights,
+    /// The layers after pooling.
+    head: Option<Arc<PooledHead>>,
 }
 
 /// The evaluated tokens of one sequence.
@@ -35,13 +45,17 @@ pub struct SequenceState {
     recurrent: Option<RecurrentState>,
 }
 
-/// Keys and values of one token, for each layer; empty for recurrent layers.
+/// Keys and values of a token in one layer.
+type KeyValue = (Vec<f32>, Vec<f32>);
+
+/// Keys and values of one token, for each layer; empty for recurrent layers, and for those that
+/// read the keys and values of an earlier layer.
 ///
 /// They depend only on the tokens up to this one, so that sequences with a common prefix can share
 /// them.
 #[derive(Debug)]
 pub struct TokenKv {
-    layers: Vec<(Vec<f32>, Vec<f32>)>,
+    layers: Vec<KeyValue>,
 }
 
 impl SequenceState {
@@ -90,7 +104,13 @@ impl Reference {
         model: Model,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, ModelError> {
-        Ok(Self { weights: Weights::new(file, &model, progress)?, model })
+        let head = PooledHead::new(file, &model)?.map(Arc::new);
+        Ok(Self { weights: Weights::new(file, &model, progress)?, head, model })
+    }
+
+    /// The layers after pooling, if the model has some.
+    pub fn head(&self) -> Option<Arc<PooledHead>> {
+        self.head.clone()
     }
 
     /// The description of the model.
@@ -104,44 +124,128 @@ impl Reference {
     /// If the token is not in the vocabulary.
     pub fn logits(&self, sequence: &mut SequenceState, token: u32) -> Result<Vec<f32>, UnknownToken> {
         let hidden = self.hidden(sequence, token)?;
-        let mut logits = self.weights.apply(&self.model.output, &hidden);
-        logits.iter_mut().for_each(|logit| *logit *= self.model.logit_scale);
-        soft_cap(&mut logits, self.model.logit_cap);
-        Ok(logits)
+        Ok(self.logits_of(&hidden))
     }
 
-    /// Appends a token and returns its hidden state after the final norm.
+    /// The logits of a hidden state after the final norm.
+    pub fn logits_of(&self, hidden: &[f32]) -> Vec<f32> {
+        let mut logits = self.weights.apply(&self.model.output, hidden);
+        logits.iter_mut().for_each(|logit| *logit *= self.model.logit_scale);
+        soft_cap(&mut logits, self.model.logit_cap);
+        logits
+    }
+
+    /// Appends a token and returns its hidden state after the final norm. Models that are not
+    /// causal have only [`hidden_states`](Self::hidden_states).
     ///
     /// # Errors
     /// If the token is not in the vocabulary.
     pub fn hidden(&self, sequence: &mut SequenceState, token: u32) -> Result<Vec<f32>, UnknownToken> {
+        self.hidden_after(sequence, token, &[])
+    }
+
+    /// [`hidden`](Self::hidden) of a prediction head, which also reads the hidden state before the
+    /// token: that of the model, or its own.
+    ///
+    /// # Errors
+    /// If the token is not in the vocabulary.
+    pub fn hidden_after(
+        &self,
+        sequence: &mut SequenceState,
+        token: u32,
+        before: &[f32],
+    ) -> Result<Vec<f32>, UnknownToken> {
         let vocabulary = self.model.config.vocabulary;
         if token as usize >= vocabulary {
             return Err(UnknownToken { token, vocabulary });
         }
         let mut layers = Vec::with_capacity(self.model.layers.len());
-        let row = self.weights.row(&self.model.embedding, token as usize);
-        let mut state: Vec<f32> = row.iter().map(|value| value * self.model.embedding_scale).collect();
+        let mut state = self.embedded(token, sequence.tokens.len());
+        if let Some(input) = &self.model.prediction_input {
+            let parts =
+                [self.weights.norm(&input.embedding_norm, &state), self.weights.norm(&input.hidden_norm, before)];
+            state = self.weights.apply(&input.projection, &parts.concat());
+        }
+        let inputs = self.per_layer_inputs(token, &state);
+        let mut streams = self.start_streams(state);
+        let active = self.model.streams.as_ref().map_or(0, |streams| streams.active);
         let recurrent = sequence.recurrent.get_or_insert_with(|| RecurrentState::new(&self.model));
         for (index, layer) in self.model.layers.iter().enumerate() {
-            let (mixed, kv) = match &layer.mixer {
-                Mixer::Attention(block) => self.attention(block, &state, &sequence.tokens, index),
-                Mixer::DeltaNet(block) => {
-                    (self.delta_net(block, &state, &mut recurrent.layers[index]), Default::default())
-                }
-            };
+            if let Some(mixing) = &layer.streams {
+                streams = self.predict(mixing, &streams, active);
+            }
+            let mut state = streams[active].clone();
+            let (mut mixed, mut kv) = (vec![0.0; state.len()], Default::default());
+            let memory = &mut recurrent.layers[index];
+            for mixer in &layer.mixers {
+                let output = match mixer {
+                    Mixer::Attention(block) => {
+                        let (output, own) = self.attention(block, &state, &sequence.tokens, &layers);
+                        kv = own;
+                        output
+                    }
+                    Mixer::DeltaNet(block) => self.delta_net(block, &state, memory),
+                    Mixer::GatedConvolution(block) => self.gated_convolution(block, &state, memory),
+                    Mixer::StateSpace(block) => self.state_space(block, &state, memory),
+                };
+                add(&mut mixed, &output);
+            }
             layers.push(kv);
+            let branch = layer.low_rank.as_ref().map(|block| {
+                let norm = layer.attention().and_then(|block| block.norm.as_ref());
+                self.low_rank(block, &self.weights.optional_norm(norm, &state))
+            });
             if !layer.parallel {
                 add(&mut state, &mixed);
+                state = self.weights.optional_norm(layer.stream_norms.mixer.as_ref(), &state);
             }
-            let fed = self.feed_forward(&layer.feed_forward, &state);
-            add(&mut state, &fed);
+            if let Some(branch) = branch {
+                add(&mut state, &branch);
+                state.iter_mut().for_each(|value| *value *= std::f32::consts::FRAC_1_SQRT_2);
+            }
+            if let Some(block) = &layer.feed_forward {
+                let fed = self.feed_forward(block, &state);
+                add(&mut state, &fed);
+            }
             if layer.parallel {
                 add(&mut state, &mixed);
             }
+            state = self.weights.optional_norm(layer.stream_norms.feed_forward.as_ref(), &state);
+            match &layer.streams {
+                None => streams[active] = state,
+                Some(mixing) => self.correct(mixing, &mut streams, active, &state),
+            }
+            self.add_layer_input(layer, inputs.get(index), &mut streams, active);
         }
+        let state = self.end_streams(streams);
         sequence.tokens.push(Arc::new(TokenKv { layers }));
         Ok(self.weights.norm(&self.model.norm, &state))
+    }
+}
+
+impl Reference {
+    /// Adds what the layer computes from its input to the active stream, or to all but the first of
+    /// several, and scales the result.
+    fn add_layer_input(&self, layer: &Layer, input: Option<&Vec<f32>>, streams: &mut [Vec<f32>], active: usize) {
+        if let (Some(block), Some(input)) = (&layer.per_layer, input) {
+            match &layer.streams {
+                None => {
+                    let output = self.per_layer_output(block, &streams[active], input);
+                    add(&mut streams[active], &output);
+                }
+                Some(mixing) => {
+                    let scale = self.weights.vector(&mixing.correct_scale);
+                    let state: Vec<f32> =
+                        streams[active].iter().zip(scale).map(|(value, scale)| value * scale).collect();
+                    let output = self.per_layer_output(block, &state, input);
+                    streams[1..].iter_mut().for_each(|stream| add(stream, &output));
+                }
+            }
+        }
+        if let Some(scale) = &layer.output_scale {
+            let scale = self.weights.vector(scale)[0];
+            streams[active].iter_mut().for_each(|value| *value *= scale);
+        }
     }
 }
 

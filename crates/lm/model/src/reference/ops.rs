@@ -6,6 +6,21 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>() as f32
 }
 
+/// The L2 norm.
+pub(super) fn magnitude(values: &[f32]) -> f32 {
+    dot(values, values).sqrt()
+}
+
+/// Sets to zero what is not above the mean by `cutoff` standard deviations, and subtracts that
+/// bound from the rest.
+pub(super) fn sparsify(values: &mut [f32], cutoff: f32) {
+    let count = values.len() as f64;
+    let mean = values.iter().copied().map(f64::from).sum::<f64>() / count;
+    let squares = values.iter().map(|value| (f64::from(*value) - mean).powi(2)).sum::<f64>();
+    let bound = mean + f64::from(cutoff) * (squares / (count - 1.0)).sqrt();
+    values.iter_mut().for_each(|value| *value = (f64::from(*value) - bound).max(0.0) as f32);
+}
+
 pub(super) fn softmax(values: &mut [f32]) {
     let max = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = values.iter().map(|value| f64::from(value - max).exp()).sum();

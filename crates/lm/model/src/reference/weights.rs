@@ -8,7 +8,7 @@ use super::ops::dot;
 use crate::architecture::blocks::{Linear, Matrix, Norm, NormKind, Vector};
 use crate::architecture::{Model, ModelError, matrix_scales};
 
-/// All tensors of a model as f32 values.
+/// Tensors of a model as f32 values.
 #[derive(Debug)]
 pub(super) struct Weights {
     tensors: HashMap<String, Vec<f32>>,
@@ -16,7 +16,11 @@ pub(super) struct Weights {
 
 impl Weights {
     pub(super) fn new(file: &Gguf, model: &Model, progress: &mut dyn FnMut(usize, usize)) -> Result<Self, ModelError> {
-        let names = model.tensors();
+        Self::of(file, &model.tensors(), progress)
+    }
+
+    /// The values of these tensors.
+    pub(super) fn of(file: &Gguf, names: &[&str], progress: &mut dyn FnMut(usize, usize)) -> Result<Self, ModelError> {
         let mut tensors = HashMap::with_capacity(names.len());
         for (done, name) in names.iter().enumerate() {
             progress(done, names.len());

@@ -108,6 +108,20 @@ impl Sampler {
         })
     }
 
+    /// A sampler that takes the same tokens from the same logits from here on, to predict them.
+    pub fn fork(&self) -> Self {
+        Self {
+            settings: self.settings.clone(),
+            random: self.random,
+            window: self.window.clone(),
+            vocabulary: self.vocabulary,
+            chosen: self.chosen,
+            logits: Vec::new(),
+            candidates: Candidates::default(),
+            mask: Vec::new(),
+        }
+    }
+
     /// Adds a token that was not sampled here, such as one of the prompt, to the penalty window.
     pub fn observe(&mut self, token: u32) {
         self.window.push(token);
@@ -259,6 +273,18 @@ mod tests {
         };
         assert_eq!(run(5), run(5));
         assert_ne!(run(5), run(6));
+    }
+
+    #[test]
+    fn a_fork_takes_the_same_tokens() {
+        let settings = Settings { presence_penalty: 0.5, temperature: 2.0, min_p: 0.0, ..Settings::default() };
+        let mut original = sampler(settings);
+        let take = |sampler: &mut Sampler, count| -> Vec<u32> {
+            (0..count).map(|_| sampler.sample(&[1.0, 1.1, 0.9, 1.0], None).expect("a token is allowed")).collect()
+        };
+        take(&mut original, 7);
+        let mut fork = original.fork();
+        assert_eq!(take(&mut original, 50), take(&mut fork, 50));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use super::settings::Settings;
 
 /// The last tokens, with the count of each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Window {
     size: usize,
     last: VecDeque<u32>,

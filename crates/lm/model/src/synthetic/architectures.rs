@@ -2,12 +2,12 @@
 
 use roci_gguf::{Type, Value};
 
-use super::{Case, Mixture, Recipe, RopeRecipe};
+use super::{Case, Gemma, Mixture, Recipe, RopeRecipe};
 use crate::architecture::blocks::NormSpan;
 
 /// One model per architecture and variant.
 pub fn architectures() -> Vec<Case> {
-    [first(), like_llama(), scaled(), mixtures(), other_norms(), parallel(), gpt_oss()].concat()
+    [first(), like_llama(), scaled(), mixtures(), other_norms(), parallel(), gpt_oss(), gemma()].concat()
 }
 
 fn first() -> Vec<Case> {
@@ -73,7 +73,7 @@ fn half_rotated() -> (&'static str, Value) {
 fn like_llama() -> Vec<Case> {
     let named = |architecture| Case::new(architecture, of(architecture));
     let alternating = || Recipe { layers: 5, ..of("smollm3") };
-    let sections = Value::from(vec![2i32, 1, 1, 0]);
+    let sections = || Value::from(vec![2i32, 1, 1, 0]);
     let glm4 = || Recipe { fused: true, post_norms: true, bias: true, ..of("glm4") };
     let yarn = RopeRecipe::Yarn { factor: 4.0, original: 8 };
     vec![
@@ -89,9 +89,21 @@ fn like_llama() -> Vec<Case> {
         Case::new("arcee", Recipe { gated: false, ..of("arcee") }),
         with("chatglm", Recipe { fused: true, bias: true, ..of("chatglm") }, &[half_rotated()]),
         with("glm4", glm4(), &[half_rotated()]),
-        with("glm4-sections", glm4(), &[half_rotated(), ("rope.dimension_sections", sections)]),
+        with("glm4-sections", glm4(), &[half_rotated(), ("rope.dimension_sections", sections())]),
         Case::new("smollm3", alternating()),
         Case::new("gemma", Recipe { head: 24, ..of("gemma") }),
+        Case::new("maincoder", Recipe { head_norms: Some(NormSpan::Head), ..of("maincoder") }),
+        // llama.cpp b11549 does not read the epsilon of this architecture and takes it as 0.
+        with(
+            "qwen2vl",
+            Recipe { bias: true, ..of("qwen2vl") },
+            &[("rope.dimension_sections", sections()), ("attention.layer_norm_rms_epsilon", Value::from(1e-12f32))],
+        ),
+        with(
+            "qwen3vl",
+            Recipe { head: 24, head_norms: Some(NormSpan::Head), ..of("qwen3vl") },
+            &[("rope.dimension_sections", Value::from(vec![5i32, 4, 3, 0]))],
+        ),
         Case::new("hunyuan-dense", Recipe { head_norms: Some(NormSpan::Head), ..of("hunyuan-dense") }),
         Case::new("mistral3", Recipe { head: 24, ..of("mistral3") }),
         with(
@@ -122,6 +134,7 @@ fn scaled() -> Vec<Case> {
     vec![
         with("granite", of("granite"), &scales()),
         with("granite-nope", of("granite"), &[embedding, residual, attention, logit, not_rotated]),
+        Case::new("minicpm", Recipe { embedding: 256, head: 64, ..of("minicpm") }),
         with("granitemoe", granitemoe(None), &scales()),
         with("granitemoe-shared", granitemoe(Some(48)), &scales()),
     ]
@@ -136,6 +149,7 @@ fn mixtures() -> Vec<Case> {
     let sigmoid = || ("expert_gating_func", Value::from(2u32));
     let scale = || ("expert_weights_scale", Value::from(1.5f32));
     let normalized = || ("expert_weights_norm", Value::from(true));
+    let groups = |count: u32| ("expert_group_count", Value::from(count));
     let step = |step: u32| ("interleave_moe_layer_step", Value::from(step));
     let heads = Some(NormSpan::Head);
     let row = Some(NormSpan::Row);
@@ -165,6 +179,23 @@ fn mixtures() -> Vec<Case> {
             "qwen2moe",
             Recipe { bias: true, tied: false, ..experts("qwen2moe", Mixture { shared_gate: true, ..shared() }) },
         ),
+        with("bailingmoe", Recipe { tied: false, ..experts("bailingmoe", shared()) }, &[one_shared(), normalized()]),
+        with(
+            "qwen3vlmoe",
+            Recipe { head_norms: heads, ..experts("qwen3vlmoe", Mixture::default()) },
+            &[("rope.dimension_sections", Value::from(vec![3i32, 3, 2, 0]))],
+        ),
+        Case::new(
+            "mellum",
+            Recipe {
+                layers: 4,
+                head_norms: heads,
+                window: Some(5),
+                tied: false,
+                rope: RopeRecipe::Yarn { factor: 4.0, original: 512 },
+                ..experts("mellum", Mixture::default())
+            },
+        ),
         with("deepseek", Recipe { layers: 3, ..experts("deepseek", leading()) }, &[one_shared(), scale()]),
         with(
             "dots1",
@@ -176,6 +207,18 @@ fn mixtures() -> Vec<Case> {
                 ..experts("dots1", Mixture { selection_bias: true, ..leading() })
             },
             &[one_shared(), sigmoid(), scale(), normalized()],
+        ),
+        with(
+            "dots1-groups",
+            Recipe {
+                layers: 3,
+                kv_heads: 4,
+                head_norms: heads,
+                tied: false,
+                experts: Some((16, 3)),
+                ..experts("dots1", Mixture { selection_bias: true, ..leading() })
+            },
+            &[one_shared(), sigmoid(), normalized(), groups(4), ("expert_group_used_count", Value::from(2u32))],
         ),
         with("ernie4_5-moe", Recipe { layers: 3, ..experts("ernie4_5-moe", leading()) }, &[step(1)]),
         Case::new("hunyuan-moe", Recipe { head_norms: heads, ..experts("hunyuan-moe", shared()) }),
@@ -212,6 +255,7 @@ fn other_norms() -> Vec<Case> {
         Case::new("orion", layer_norm("orion")),
         Case::new("starcoder2", Recipe { tied: true, ..biased("starcoder2") }),
         Case::new("codeshell", biased("codeshell")),
+        Case::new("jais2", Recipe { kv_heads: 4, ..biased("jais2") }),
         with("nemotron", neox("nemotron"), &[half_rotated()]),
         with("stablelm", Recipe { bias: true, ..layer_norm("stablelm") }, &[half_rotated()]),
         Case::new("olmo2", olmo2()),
@@ -246,6 +290,7 @@ fn parallel() -> Vec<Case> {
         ),
         with("gptneox", gptneox(), &[half_rotated(), is_parallel(true)]),
         with("gptneox-sequential", gptneox(), &[half_rotated(), is_parallel(false)]),
+        Case::new("plamo", Recipe { feed_forward_norm: None, tied: false, ..of("plamo") }),
         Case::new("falcon", falcon(false)),
         Case::new("falcon-norms", falcon(true)),
         with(
@@ -288,4 +333,24 @@ fn gpt_oss() -> Vec<Case> {
     };
     let wide = Recipe { kind: Type::MXFP4, embedding: 256, head: 64, feed_forward: 256, layers: 2, ..recipe() };
     vec![Case::new("gpt-oss", recipe()), Case::new("gpt-oss-mxfp4", wide)]
+}
+
+fn gemma() -> Vec<Case> {
+    let recipe = |architecture, gemma: Gemma| Recipe {
+        layers: gemma.windows.len(),
+        post_norms: true,
+        head_norms: Some(NormSpan::Head),
+        window: Some(5),
+        base: 1_000_000.0,
+        gemma: Some(gemma),
+        ..of(architecture)
+    };
+    let gemma4 = |gemma| Recipe { head: 32, ..recipe("gemma4", gemma) };
+    let cap = || [("final_logit_softcapping", Value::from(3.0f32))];
+    vec![
+        with("gemma4", gemma4(Gemma::small()), &cap()),
+        Case::new("gemma4-dense", gemma4(Gemma::dense())),
+        with("gemma4-experts", Recipe { experts: Some((8, 3)), ..gemma4(Gemma::dense()) }, &cap()),
+        Case::new("gemma3n", recipe("gemma3n", Gemma::streams())),
+    ]
 }

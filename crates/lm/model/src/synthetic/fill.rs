@@ -14,10 +14,21 @@ pub(super) enum Fill {
     },
     /// Values around 1.
     Norm,
+    /// Values around 0.4, less for long heads: norms of queries and keys whose products are not
+    /// scaled.
+    SmallNorm {
+        /// Length of a head.
+        length: usize,
+    },
     /// Values around 0.
     Bias,
     /// Values from 1 up.
     Factors,
+    /// Ones, then values so large that a pair does not rotate.
+    PartialFactors {
+        /// Number of ones.
+        rotated: usize,
+    },
     /// Values from -1 to 0, most of them close to 0.
     Decay,
 }
@@ -80,8 +91,16 @@ impl Fill {
                 let value = |at: usize| match self {
                     Self::Matrix { inputs } => even(at, (3.0 / inputs as f32).sqrt()),
                     Self::Norm => 1.0 + even(at, 0.25),
+                    Self::SmallNorm { length } => (32.0 / length.max(32) as f32).powf(0.25) * (0.4 + even(at, 0.1)),
                     Self::Bias => even(at, 0.5),
                     Self::Factors => 1.0 + 8.0 * unit(at),
+                    Self::PartialFactors { rotated } => {
+                        if at < rotated {
+                            1.0
+                        } else {
+                            1e30
+                        }
+                    }
                     Self::Decay => -unit(at).powi(3),
                 };
                 let values: Vec<f32> = (0..count).map(value).collect();

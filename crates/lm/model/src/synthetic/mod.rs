@@ -5,10 +5,13 @@
 //! reproducible byte for byte.
 
 mod architectures;
+mod encoder;
 mod fill;
+mod gemma;
 mod hybrid;
 mod list;
 mod recipe;
+mod recurrent;
 mod vocabulary;
 
 use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
@@ -16,8 +19,11 @@ use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
 use crate::architecture::blocks::NormSpan;
 use crate::sample::Random;
 pub use architectures::architectures;
+pub use encoder::{EncoderRecipe, embedders};
+pub use gemma::{Gemma, StreamRecipe};
 pub use hybrid::{Hybrid, HybridLayers, Projections};
 pub use recipe::{Mixture, Recipe, RopeRecipe};
+pub use recurrent::{Recurrent, RecurrentBlock};
 
 /// A synthetic model.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +77,8 @@ impl Case {
     }
 }
 
-/// Models with gated delta nets beside attention.
+/// Models with recurrent blocks: gated delta nets, short convolutions or state spaces, most of them
+/// beside attention.
 ///
 /// Their recorded sequences are longer than 64 tokens, which llama.cpp may compute in chunks of
 /// that length.
@@ -97,7 +104,7 @@ pub fn hybrids() -> Vec<Case> {
     let case = |name, recipe| Case { recorded: 80, ..Case::new(name, recipe) };
     let next = |projections| recipe("qwen3next", hybrid(projections, None));
     let separate = |sections| hybrid(Projections::Separate, Some(sections));
-    vec![
+    let delta_nets = vec![
         case("qwen3next", Recipe { experts: Some((8, 3)), ..next(Projections::Fused) }),
         case("qwen3next-grouped", Recipe { experts: Some((4, 2)), ..next(Projections::Grouped) }),
         case("qwen35", recipe("qwen35", separate([3, 3, 2, 0]))),
@@ -114,7 +121,8 @@ pub fn hybrids() -> Vec<Case> {
             ),
         ),
         case("qwen35moe", Recipe { experts: Some((8, 3)), tied: false, ..recipe("qwen35moe", separate([3, 3, 2, 0])) }),
-    ]
+    ];
+    [delta_nets, recurrent::recurrent()].concat()
 }
 
 /// A model with a tokenizer of all bytes and letters, which generates random text.
@@ -139,6 +147,36 @@ pub fn types() -> Vec<Case> {
     Type::all().filter(|kind| !whole(kind)).flat_map(cases).chain(scales).collect()
 }
 
+/// The same as [`talking`] with short convolutions, with state spaces beside attention, and with
+/// layers of a single block.
+pub fn talking_recurrent() -> Vec<Case> {
+    let of = |architecture: &str| {
+        let case = recurrent::recurrent().into_iter().find(|case| case.name == architecture);
+        case.map(|Case { recipe, metadata, .. }| {
+            let recipe = Recipe { vocabulary: vocabulary::count(), ..recipe };
+            let metadata = vocabulary::metadata().into_iter().chain(metadata).collect();
+            Case { metadata, ..Case::new(&format!("talking-{architecture}"), recipe) }
+        })
+    };
+    ["lfm2", "granitehybrid", "nemotron_h"].into_iter().filter_map(of).collect()
+}
+
+/// The same as [`talking`] with per-layer embeddings, windows, and layers that share keys and values.
+pub fn talking_gemma() -> Case {
+    let gemma = Gemma::small();
+    let recipe = Recipe {
+        architecture: "gemma4",
+        layers: gemma.windows.len(),
+        head: 32,
+        post_norms: true,
+        head_norms: Some(NormSpan::Head),
+        window: Some(5),
+        gemma: Some(gemma),
+        ..talking().recipe
+    };
+    Case { metadata: vocabulary::metadata(), ..Case::new("talking-gemma", recipe) }
+}
+
 /// The same as [`talking`] with gated delta nets in half of the layers.
 pub fn talking_hybrid() -> Case {
     let hybrid = Hybrid {
@@ -154,4 +192,11 @@ pub fn talking_hybrid() -> Case {
     let recipe =
         Recipe { architecture: "qwen35", head_norms: Some(NormSpan::Head), hybrid: Some(hybrid), ..talking().recipe };
     Case { metadata: vocabulary::metadata(), ..Case::new("talking-hybrid", recipe) }
+}
+
+/// The same as [`talking_hybrid`] with a prediction head.
+pub fn talking_predicting() -> Case {
+    let hybrid = talking_hybrid();
+    let recipe = Recipe { predicting: true, ..hybrid.recipe };
+    Case { metadata: hybrid.metadata, ..Case::new("talking-predicting", recipe) }
 }

@@ -2,9 +2,12 @@
 
 use roci_gguf::{Error, TensorInfo, Type, Value};
 
+use super::encoder::EncoderRecipe;
 use super::fill::Fill;
+use super::gemma::Gemma;
 use super::hybrid::Hybrid;
 use super::list::List;
+use super::recurrent::Recurrent;
 use crate::architecture::blocks::NormSpan;
 
 /// Sizes and features of a synthetic model.
@@ -46,10 +49,15 @@ pub struct Recipe {
     pub experts: Option<(usize, usize)>,
     pub mixture: Mixture,
     pub hybrid: Option<Hybrid>,
+    /// One more layer, which predicts a further token.
+    pub predicting: bool,
+    pub recurrent: Option<Recurrent>,
+    pub gemma: Option<Gemma>,
     pub window: Option<u32>,
     pub caps: Option<(f32, f32)>,
     pub base: f32,
     pub rope: RopeRecipe,
+    pub encoder: Option<EncoderRecipe>,
 }
 
 /// Variant of a mixture of experts.
@@ -118,10 +126,14 @@ impl Default for Recipe {
             experts: None,
             mixture: Mixture::default(),
             hybrid: None,
+            predicting: false,
+            recurrent: None,
+            gemma: None,
             window: None,
             caps: None,
             base: 10_000.0,
             rope: RopeRecipe::Plain,
+            encoder: None,
         }
     }
 }
@@ -134,7 +146,7 @@ impl Recipe {
             ("general.name".to_owned(), Value::from(name)),
             ("tokenizer.ggml.model".to_owned(), Value::from("no_vocab")),
             own("vocab_size", Value::from(self.vocabulary as u32)),
-            own("block_count", Value::from(self.layers as u32)),
+            own("block_count", Value::from(self.layers as u32 + u32::from(self.predicting))),
             own("context_length", Value::from(4096u32)),
             own("embedding_length", Value::from(self.embedding as u32)),
             own("feed_forward_length", Value::from(self.feed_forward as u32)),
@@ -149,6 +161,9 @@ impl Recipe {
             own("rope.dimension_count", Value::from(self.head as u32)),
             own("rope.freq_base", Value::from(self.base)),
         ];
+        if self.predicting {
+            pairs.push(own("nextn_predict_layers", Value::from(1u32)));
+        }
         if let Some((count, used)) = self.experts {
             pairs.push(own("expert_count", Value::from(count as u32)));
             pairs.push(own("expert_used_count", Value::from(used as u32)));
@@ -177,6 +192,13 @@ impl Recipe {
         if let Some(hybrid) = &self.hybrid {
             pairs.extend(hybrid.metadata(self.head).into_iter().map(|(key, value)| own(key, value)));
         }
+        if let Some(recurrent) = &self.recurrent {
+            pairs.extend(recurrent.metadata(self).into_iter().map(|(key, value)| own(key, value)));
+        }
+        if let Some(gemma) = &self.gemma {
+            let own = |(key, value): (&str, Value)| own(key, value);
+            pairs.extend(gemma.metadata(self.kv_heads, self.feed_forward).into_iter().map(own));
+        }
         match self.rope {
             RopeRecipe::Plain | RopeRecipe::Factors => {}
             RopeRecipe::Linear { factor: by } => pairs.extend([scaling("linear"), factor(by)]),
@@ -202,7 +224,13 @@ impl Recipe {
         if !self.tied {
             list.linear("output", self.embedding, self.vocabulary, self.logit_bias)?;
         }
-        self.norm("output_norm", self.embedding, &mut list)?;
+        let output_norm = self.recurrent.as_ref().map_or("output_norm", Recurrent::output_norm);
+        if !self.has_stream_norms() {
+            self.norm(output_norm, self.embedding, &mut list)?;
+        }
+        if let Some(encoder) = &self.encoder {
+            encoder.tensors(self, &mut list)?;
+        }
         match self.rope {
             RopeRecipe::Factors => list.plain("rope_freqs.weight", self.head / 2, Fill::Factors)?,
             RopeRecipe::Long { .. } => {
@@ -211,13 +239,28 @@ impl Recipe {
             }
             _ => {}
         }
+        if let Some(gemma) = &self.gemma {
+            gemma.global(self.embedding, self.head, self.vocabulary, &mut list)?;
+        }
         for layer in 0..self.layers {
             self.layer(layer, &mut list)?;
+        }
+        if self.predicting {
+            self.layer(self.layers, &mut list)?;
+            let name = |part: &str| format!("blk.{}.nextn.{part}", self.layers);
+            self.norm(&name("enorm"), self.embedding, &mut list)?;
+            self.norm(&name("hnorm"), self.embedding, &mut list)?;
+            self.norm(&name("shared_head_norm"), self.embedding, &mut list)?;
+            list.linear(&name("eh_proj"), 2 * self.embedding, self.embedding, false)?;
         }
         Ok(list.tensors)
     }
 
-    fn norm(&self, name: &str, length: usize, list: &mut List) -> Result<(), Error> {
+    fn has_stream_norms(&self) -> bool {
+        self.encoder.is_some_and(|encoder| encoder.stream_norms)
+    }
+
+    pub(super) fn norm(&self, name: &str, length: usize, list: &mut List) -> Result<(), Error> {
         list.plain(&format!("{name}.weight"), length, Fill::Norm)?;
         if self.norm_bias { list.plain(&format!("{name}.bias"), length, Fill::Bias) } else { Ok(()) }
     }
@@ -225,31 +268,61 @@ impl Recipe {
     fn layer(&self, layer: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}");
         let embedding = self.embedding;
-        let (asking, answering) = (self.heads * self.head, self.kv_heads * self.head);
-        if self.pre_norms {
+        let first_unnormed = self.encoder.is_some_and(|encoder| encoder.first_unnormed);
+        if self.pre_norms && !(first_unnormed && layer == 0) {
             self.norm(&name("attn_norm"), embedding, list)?;
         }
         if self.second_norm {
             self.norm(&name("attn_norm_2"), embedding, list)?;
         }
-        let recurrent = self.hybrid.as_ref().filter(|hybrid| hybrid.is_recurrent(layer));
+        let recurrent = self.hybrid.as_ref().filter(|hybrid| layer < self.layers && hybrid.is_recurrent(layer));
         if let Some(hybrid) = recurrent {
             hybrid.mixer(layer, embedding, list)?;
             return self.feed_forward(layer, list);
         }
+        if let Some(recurrent) = &self.recurrent {
+            let blocks = recurrent.blocks(layer);
+            if blocks.recurrent {
+                recurrent.mixer(layer, embedding, list)?;
+            }
+            if blocks.attention {
+                self.attention(layer, list)?;
+            }
+            return if blocks.feed_forward { self.feed_forward(layer, list) } else { Ok(()) };
+        }
+        self.attention(layer, list)?;
+        self.feed_forward(layer, list)
+    }
+
+    fn attention(&self, layer: usize, list: &mut List) -> Result<(), Error> {
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let embedding = self.embedding;
+        let usual = (self.head, self.kv_heads);
+        let (head, kv_heads) = self.gemma.as_ref().map_or(usual, |gemma| gemma.heads(layer, usual.0, usual.1));
+        let has = |part: &str| self.gemma.as_ref().is_none_or(|gemma| gemma.has(layer, part));
+        let (asking, answering) = (self.heads * head, kv_heads * head);
         if self.fused {
             list.linear(&name("attn_qkv"), embedding, asking + 2 * answering, self.bias)?;
         } else {
             let gated = if self.hybrid.is_some() { 2 } else { 1 };
-            for (part, outputs) in [("attn_q", gated * asking), ("attn_k", answering), ("attn_v", answering)] {
+            let parts = [("attn_q", gated * asking), ("attn_k", answering), ("attn_v", answering)];
+            for (part, outputs) in parts.into_iter().filter(|(part, _)| has(part)) {
                 list.linear(&name(part), embedding, outputs, self.bias)?;
             }
         }
         list.linear(&name("attn_output"), asking, embedding, self.output_bias)?;
-        for (part, heads) in [("attn_q_norm.weight", self.heads), ("attn_k_norm.weight", self.kv_heads)] {
+        if self.has_stream_norms() {
+            self.norm(&name("attn_output_norm"), embedding, list)?;
+            self.norm(&name("layer_output_norm"), embedding, list)?;
+        }
+        let norms = [("attn_q_norm.weight", self.heads), ("attn_k_norm.weight", kv_heads)];
+        for (part, heads) in norms.into_iter().filter(|(part, _)| has(part)) {
             match self.head_norms {
                 None => {}
-                Some(NormSpan::Head) => list.plain(&name(part), self.head, Fill::Norm)?,
+                Some(NormSpan::Head) => {
+                    let fill = if self.gemma.is_some() { Fill::SmallNorm { length: head } } else { Fill::Norm };
+                    list.plain(&name(part), head, fill)?;
+                }
                 Some(NormSpan::EachHead) => list.add(&name(part), &[self.head, heads], Type::F32, Fill::Norm)?,
                 Some(NormSpan::Row) => list.plain(&name(part), heads * self.head, Fill::Norm)?,
             }
@@ -257,12 +330,17 @@ impl Recipe {
         if self.sinks {
             list.plain(&name("attn_sinks.weight"), self.heads, Fill::Bias)?;
         }
-        self.feed_forward(layer, list)
+        if let Some(gemma) = &self.gemma {
+            gemma.layer(layer, embedding, list)?;
+        }
+        Ok(())
     }
 
     fn feed_forward(&self, layer: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}");
-        let &Self { embedding, feed_forward, .. } = self;
+        let embedding = self.embedding;
+        let length = self.gemma.as_ref().map(|gemma| gemma.feed_forward(layer, self.feed_forward));
+        let feed_forward = length.unwrap_or(self.feed_forward);
         let own_norm = if self.hybrid.is_some() { Some("post_attention_norm") } else { self.feed_forward_norm };
         if let Some(norm) = own_norm.filter(|_| self.pre_norms) {
             self.norm(&name(norm), embedding, list)?;
@@ -273,7 +351,10 @@ impl Recipe {
         }
         let Mixture { dense, step, .. } = self.mixture;
         if let Some((count, _)) = self.experts.filter(|_| layer >= dense && (layer + 1).is_multiple_of(step)) {
-            return self.mixture(layer, count, list);
+            if self.gemma.is_none() {
+                return self.mixture(layer, count, list);
+            }
+            Gemma::mixture(layer, embedding, feed_forward, count, list)?;
         }
         if !self.gated {
             list.linear(&name("ffn_up"), embedding, feed_forward, self.feed_forward_bias)?;
@@ -293,11 +374,12 @@ impl Recipe {
         if mixture.bias {
             list.plain(&name("ffn_gate_inp.bias"), count, Fill::Bias)?;
         }
-        for (part, columns, outputs) in [
+        let parts = [
             ("ffn_gate_exps", embedding, feed_forward),
             ("ffn_up_exps", embedding, feed_forward),
             ("ffn_down_exps", feed_forward, embedding),
-        ] {
+        ];
+        for (part, columns, outputs) in parts.into_iter().skip(usize::from(!self.gated)) {
             list.matrix(&name(&format!("{part}.weight")), &[columns, outputs, count])?;
             if mixture.bias {
                 list.add(&name(&format!("{part}.bias")), &[outputs, count], Type::F32, Fill::Bias)?;
@@ -310,7 +392,9 @@ impl Recipe {
             list.plain(&name("ffn_gate_inp_shexp.weight"), embedding, Fill::Matrix { inputs: embedding })?;
         }
         if let Some(length) = mixture.shared {
-            list.linear(&name("ffn_gate_shexp"), embedding, length, false)?;
+            if self.gated {
+                list.linear(&name("ffn_gate_shexp"), embedding, length, false)?;
+            }
             list.linear(&name("ffn_up_shexp"), embedding, length, false)?;
             list.linear(&name("ffn_down_shexp"), length, embedding, false)?;
         }

@@ -4,7 +4,7 @@ use roci_gguf::Value;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{ExpertScores, FeedForwardKind, Norm, NormKind, NormSpan, Temperature};
 
-use crate::{attention, case, changed, model, norm_tensor, refused};
+use crate::{attention, case, changed, feed_forward, model, norm_tensor, refused};
 
 #[test]
 fn scales_are_read_and_that_of_blocks_becomes_part_of_the_norms() {
@@ -15,7 +15,7 @@ fn scales_are_read_and_that_of_blocks_becomes_part_of_the_norms() {
     let epsilon = |norm: &Norm| norm.epsilon;
     let scaled = 1e-5 / (0.4f32 * 0.4);
     assert_eq!(epsilon(&granite.norm), scaled);
-    assert_eq!(granite.layers[1].feed_forward.norm.as_ref().map(epsilon), Some(scaled));
+    assert_eq!(feed_forward(&granite, 1).norm.as_ref().map(epsilon), Some(scaled));
     assert_eq!(model("command-r").logit_scale, 1.5);
     let text = refused(&changed("granite", "granite.logit_scale", None, "", &[]));
     assert_eq!(text, "the file lacks the key `granite.logit_scale`");
@@ -41,8 +41,8 @@ fn layers_without_position_embedding_have_no_frequencies() {
 #[test]
 fn norms_have_their_kind_and_place() {
     let olmo2 = model("olmo2");
-    assert!(attention(&olmo2, 0).norm.is_none() && olmo2.layers[0].feed_forward.norm.is_none());
-    assert!(attention(&olmo2, 0).post_norm.is_some() && olmo2.layers[0].feed_forward.post_norm.is_some());
+    assert!(attention(&olmo2, 0).norm.is_none() && feed_forward(&olmo2, 0).norm.is_none());
+    assert!(attention(&olmo2, 0).post_norm.is_some() && feed_forward(&olmo2, 0).post_norm.is_some());
     let span = |name: &str| attention(&model(name), 0).head_norms.as_ref().map(|norms| (norms.span, norms.after_rope));
     assert_eq!(span("olmo2"), Some((NormSpan::Row, false)));
     assert_eq!(span("hunyuan-dense"), Some((NormSpan::Head, true)));
@@ -67,7 +67,7 @@ fn blocks_without_a_norm_of_their_own_are_parallel() {
     let norms = |name: &str| {
         let layer = model(name).layers.remove(0);
         let mixer = layer.attention().map(|block| norm_tensor(&block.norm).to_owned());
-        (mixer.unwrap_or_default(), norm_tensor(&layer.feed_forward.norm).to_owned())
+        (mixer.unwrap_or_default(), layer.feed_forward.as_ref().map_or("", |block| norm_tensor(&block.norm)).to_owned())
     };
     let (first, second) = ("blk.0.attn_norm.weight".to_owned(), "blk.0.attn_norm_2.weight".to_owned());
     assert_eq!(norms("falcon"), (first.clone(), first.clone()));
@@ -77,7 +77,7 @@ fn blocks_without_a_norm_of_their_own_are_parallel() {
 #[test]
 fn mixtures_are_routed_as_the_file_and_the_architecture_say() {
     let experts = |name: &str, layer: usize| {
-        let block = model(name).layers.remove(layer).feed_forward;
+        let block = model(name).layers.remove(layer).feed_forward.expect("the layer has feed-forward");
         let shared = block.shared.is_some();
         match block.kind {
             FeedForwardKind::Dense(_) => None,
@@ -92,7 +92,7 @@ fn mixtures_are_routed_as_the_file_and_the_architecture_say() {
     assert_eq!(experts("llama4", 0), None);
     assert!(experts("llama4", 1).expect("the layer has experts").0.weighted_input);
     let text = refused(&changed("glm4moe", "glm4moe.expert_group_count", Some(Value::from(2u32)), "", &[]));
-    assert_eq!(text, "the key `glm4moe.expert_group_count`: 2 groups of experts are not supported");
+    assert_eq!(text, "the key `glm4moe.expert_group_used_count`: 0 of 2 groups do not have 3 of 8 experts");
     let text = refused(&changed("dots1", "dots1.expert_gating_func", Some(Value::from(4u32)), "", &[]));
     assert!(text.starts_with("the key `dots1.expert_gating_func`: unknown function 4; known: "), "{text}");
 }

@@ -2,16 +2,18 @@
 
 mod blocks;
 mod descriptions;
+mod gemma;
+mod recurrent;
 mod reference;
 mod rejection;
 
 use roci_gguf::{Gguf, Metadata, TensorInfo, Type, Value, Writer};
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, DeltaNet, Norm};
-use roci_lm::synthetic::{Case, architectures, hybrids};
+use roci_lm::architecture::blocks::{Attention, DeltaNet, FeedForward, Norm};
+use roci_lm::synthetic::{Case, architectures, embedders, hybrids};
 
 pub(crate) fn case(name: &str) -> Case {
-    let mut cases = architectures().into_iter().chain(hybrids());
+    let mut cases = architectures().into_iter().chain(hybrids()).chain(embedders());
     cases.find(|case| case.name == name).unwrap_or_else(|| panic!("unknown case {name}"))
 }
 
@@ -27,6 +29,10 @@ pub(crate) fn attention(model: &Model, layer: usize) -> &Attention {
 
 pub(crate) fn delta_net(model: &Model, layer: usize) -> &DeltaNet {
     model.layers[layer].delta_net().expect("the layer is a gated delta net")
+}
+
+pub(crate) fn feed_forward(model: &Model, layer: usize) -> &FeedForward {
+    model.layers[layer].feed_forward.as_ref().expect("the layer has feed-forward")
 }
 
 pub(crate) fn norm_tensor(norm: &Option<Norm>) -> &str {
@@ -52,7 +58,11 @@ pub(crate) fn changed(name: &str, key: &str, value: Option<Value>, tensor: &str,
     let infos: Vec<TensorInfo> = infos.collect();
     let mut writer = Writer::start(Vec::new(), &metadata, &infos).expect("the write succeeds");
     for info in &infos {
-        writer.write(info.name(), &vec![0; info.byte_len() as usize]).expect("the write succeeds");
+        // RoPE factors must not be 0.
+        let kept =
+            file.tensor(info.name()).filter(|old| info.name() != tensor && old.info().name() == "rope_freqs.weight");
+        let bytes = kept.map_or_else(|| vec![0; info.byte_len() as usize], |old| old.bytes().to_vec());
+        writer.write(info.name(), &bytes).expect("the write succeeds");
     }
     Gguf::from_bytes(writer.finish().expect("the file is complete")).expect("the file is valid")
 }

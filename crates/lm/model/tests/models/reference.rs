@@ -47,7 +47,7 @@ fn tokens_of_earlier_chunks_have_no_effect() {
         let case = Case { recipe: Recipe { layers: 1, ..Recipe::default() }, ..case("llama") };
         let file = case.open().expect("the synthetic file is valid");
         let mut model = Model::new(&file, None).expect("the architecture is supported");
-        if let Mixer::Attention(block) = &mut model.layers[0].mixer {
+        if let Mixer::Attention(block) = &mut model.layers[0].mixers[0] {
             block.chunk = chunk;
         }
         let reference = Reference::new(&file, model).expect("the file has all weights");

@@ -32,6 +32,20 @@ fn missing_tensors_and_keys_are_named() {
         ("minimax-m2", "blk.1.attn_k_norm.weight"),
         ("olmo2", "blk.0.post_attention_norm.weight"),
         ("starcoder2", "blk.1.ffn_up.weight"),
+        ("gemma4", "per_layer_model_proj.weight"),
+        ("gemma4", "blk.3.attn_k.weight"),
+        ("gemma4", "blk.4.inp_gate.weight"),
+        ("gemma4-experts", "blk.0.ffn_gate_inp.scale"),
+        ("gemma4-experts", "blk.1.post_ffw_norm_2.weight"),
+        ("gemma3n", "altup_unembd_proj.weight"),
+        ("gemma3n", "blk.2.laurel_l.weight"),
+        ("bert", "position_embd.weight"),
+        ("bert", "token_embd_norm.weight"),
+        ("bert", "blk.0.attn_output_norm.weight"),
+        ("bert", "blk.1.layer_output_norm.weight"),
+        ("nomic-bert", "blk.0.ffn_gate.weight"),
+        ("nomic-bert-moe", "blk.1.ffn_up_exps.weight"),
+        ("modern-bert", "blk.1.attn_norm.weight"),
     ] {
         let file = changed(name, "", None, tensor, &[]);
         let text = match tensor {
@@ -47,8 +61,10 @@ fn missing_tensors_and_keys_are_named() {
         "llama.attention.head_count",
         "llama.feed_forward_length",
         "llama.vocab_size",
+        "gemma4.attention.key_length_swa",
     ] {
-        assert_eq!(refused(&changed("llama", key, None, "", &[])), format!("the file lacks the key `{key}`"));
+        let name = key.split('.').next().unwrap_or_default();
+        assert_eq!(refused(&changed(name, key, None, "", &[])), format!("the file lacks the key `{key}`"));
     }
 }
 
@@ -70,6 +86,18 @@ fn shape_errors_state_the_expected_shape() {
         ("qwen35", "blk.0.ssm_conv1d.weight", &[3, 128]),
         ("qwen35", "blk.0.ssm_norm.weight", &[64]),
         ("qwen35moe", "blk.0.ffn_down_shexp.weight", &[64, 48]),
+        ("gemma4", "blk.0.attn_q.weight", &[64, 128]),
+        ("gemma4", "blk.1.layer_output_scale.weight", &[2]),
+        ("gemma4", "per_layer_token_embd.weight", &[32, 64]),
+        ("gemma4-dense", "blk.2.attn_k.weight", &[64, 64]),
+        ("gemma4-experts", "blk.2.ffn_gate_inp.scale", &[8]),
+        ("gemma3n", "altup_proj.weight", &[64, 64, 4]),
+        ("gemma3n", "blk.0.laurel_r.weight", &[63, 64]),
+        ("bert", "position_embd.weight", &[64, 255]),
+        ("bert", "token_types.weight", &[64, 3]),
+        ("bert-rank", "cls.weight", &[64, 1]),
+        ("qwen3-rank", "cls.output.weight", &[64, 1]),
+        ("gemma-embedding-dense", "dense_3.weight", &[64, 96]),
     ] {
         refused(&changed(name, "", None, tensor, shape));
     }
@@ -117,7 +145,20 @@ fn invalid_values_are_rejected_with_their_keys() {
         ("qwen35", "qwen35.rope.dimension_sections", Value::from(vec![0u32, 0, 0, 8])),
         ("qwen35", "qwen35.rope.dimension_sections", Value::from(vec![8u32, 8, 8, 8])),
         ("qwen35", "qwen35.rope.dimension_sections", Value::from(vec![3u32, 3, 2])),
+        ("gemma4", "gemma4.attention.shared_kv_layers", Value::from(8u32)),
+        ("gemma4", "gemma4.attention.shared_kv_layers", Value::from(7u32)),
+        ("gemma4", "gemma4.rope.dimension_count_swa", Value::from(15u32)),
+        ("gemma4", "gemma4.embedding_length_per_layer_input", Value::from(u64::MAX)),
+        ("gemma3n", "gemma3n.altup.active_idx", Value::from(4u32)),
+        ("gemma3n", "gemma3n.altup.num_inputs", Value::from(65u32)),
+        ("gemma3n", "gemma3n.activation_sparsity_scale", Value::from(f32::NAN)),
         ("qwen35-sections", "qwen35.attention.recurrent_layers", Value::from(vec![true, false])),
+        ("bert", "bert.context_length", Value::from(255u32)),
+        ("bert", "bert.attention.causal", Value::from("no")),
+        ("bert", "tokenizer.ggml.token_type_count", Value::from(3u32)),
+        ("modern-bert", "modern-bert.hidden_activation", Value::from("relu")),
+        ("gemma-embedding-dense", "gemma-embedding.dense_2_feat_out", Value::from(0u32)),
+        ("jina-bert-v2", "jina-bert-v2.attention.max_alibi_bias", Value::from(-1.0f32)),
     ] {
         let text = refused(&changed(name, key, Some(value), "", &[]));
         // A wrong count is reported by the first tensor that does not match it.
@@ -128,7 +169,7 @@ fn invalid_values_are_rejected_with_their_keys() {
 #[test]
 fn unknown_keys_are_refused_unless_they_are_off() {
     for (name, key, value) in [
-        ("llama", "llama.attention.causal", Value::from(false)),
+        ("qwen35", "qwen35.attention.causal", Value::from(false)),
         ("llama", "llama.attention.clamp_kqv", Value::from(8.0f32)),
         ("llama", "llama.attention.max_alibi_bias", Value::from(8.0f32)),
         ("llama", "llama.attention.temperature_scale", Value::from(0.1f32)),

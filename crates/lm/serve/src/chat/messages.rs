@@ -66,8 +66,16 @@ fn check_part(part: &Json, path: String) -> Result<(), ApiError> {
             Some(_) => Ok(()),
             None => Err(ApiError::field(fields.name("text"), "is missing")),
         },
+        "image_url" => {
+            let image = fields.object("image_url")?;
+            let image = image.ok_or_else(|| ApiError::field(fields.name("image_url"), "is missing"))?;
+            match image.text("url")? {
+                Some(_) => Ok(()),
+                None => Err(ApiError::field(image.name("url"), "is missing")),
+            }
+        }
         other => {
-            let what = format!("is `{other}`; only `text` is supported: this model accepts no other input");
+            let what = format!("is `{other}`; only `text` and `image_url` are supported");
             Err(ApiError::field(fields.name("type"), what))
         }
     }
@@ -191,7 +199,12 @@ mod tests {
             (r#"[{"role":"assistant","content":null}]"#, "messages[0].content"),
             (r#"[{"role":"user","content":5}]"#, "messages[0].content"),
             (r#"[{"role":"user","content":["x"]}]"#, "messages[0].content[0]"),
-            (r#"[{"role":"user","content":[{"type":"image_url"}]}]"#, "messages[0].content[0].type"),
+            (r#"[{"role":"user","content":[{"type":"image_url"}]}]"#, "messages[0].content[0].image_url"),
+            (
+                r#"[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]"#,
+                "messages[0].content[0].image_url.url",
+            ),
+            (r#"[{"role":"user","content":[{"type":"input_audio"}]}]"#, "messages[0].content[0].type"),
             (r#"[{"role":"user","content":[{"type":"text"}]}]"#, "messages[0].content[0].text"),
             (r#"[{"role":"user","content":"x","name":5}]"#, "messages[0].name"),
             (r#"[{"role":"user","content":"x","names":"y"}]"#, "messages[0].names"),
@@ -201,8 +214,8 @@ mod tests {
             ),
             (r#"[{"role":"user","content":[{"type":"text","text":"x","texts":"y"}]}]"#, "messages[0].content[0].texts"),
             (
-                r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]"#,
-                "messages[0].content[0].image_url",
+                r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x","detail":"x","size":1}}]}]"#,
+                "messages[0].content[0].image_url.size",
             ),
             (
                 r#"[{"role":"assistant","tool_calls":[{"type":"custom","function":{"name":"f"}}]}]"#,

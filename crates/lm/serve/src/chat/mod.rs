@@ -3,6 +3,7 @@
 mod answer;
 mod calls;
 mod grammar;
+mod images;
 mod json_scanner;
 mod messages;
 mod tools;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::StatusCode;
+use roci_engine::{Image, encode_with_images};
 use roci_lm::json::Json;
 use roci_lm::template::Conversation;
 
@@ -25,21 +27,24 @@ use crate::routes::reply;
 use crate::schema;
 use answer::{Answers, Choice};
 use calls::Calls;
+use images::ChatImages;
 pub(crate) use tools::ToolStyle;
 use tools::Tools;
 
 struct PreparedChat {
     params: GenerationParams,
     prompt: Vec<u32>,
+    images: Vec<Arc<Image>>,
     calls: Calls,
 }
 
 pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
     let body = body::json(request, &app.settings).await?;
-    let PreparedChat { params, prompt, calls } = {
+    let PreparedChat { mut params, prompt, images, calls } = {
         let app = Arc::clone(&app);
         generate::prepare(move || prepare(&app, &body)).await?
     };
+    params.request.images = images;
     let mut generations = generate::start(&app, params.requests(&prompt))?;
     let answers = Answers::new(&app, &params, calls);
     if params.stream {
@@ -71,7 +76,10 @@ fn prepare(app: &App, body: &Json) -> Result<PreparedChat, ApiError> {
     if tools.grammar.is_some() {
         params.request.grammar = tools.grammar;
     }
-    let messages = messages::of(&fields)?;
+    let mut messages = messages::of(&fields)?;
+    let images = ChatImages::take(&mut messages, app.settings.media_path.as_deref())?;
+    let marker = images.marker.clone();
+    let images = images.encode(app)?;
     let mut conversation = Conversation::new(messages);
     match app.tools.in_template {
         true => conversation.tools = tools.definitions,
@@ -82,5 +90,9 @@ fn prepare(app: &App, body: &Json) -> Result<PreparedChat, ApiError> {
         param: Some("messages".into()),
         ..ApiError::new(StatusCode::BAD_REQUEST, format!("{error}: {}", error.hint()))
     })?;
-    Ok(PreparedChat { params, prompt: app.prompt(&text), calls: tools.calls })
+    let around = app.served.images.as_ref().map(|encoder| encoder.around()).unwrap_or_default();
+    let start = |text: &str| app.prompt(text);
+    let prompt = encode_with_images(&app.served.tokenizer, &text, &marker, &images, around, start)
+        .map_err(|error| ApiError::field("messages", format!("cannot be rendered: {error}")))?;
+    Ok(PreparedChat { params, prompt, images, calls: tools.calls })
 }

@@ -61,16 +61,22 @@ pub(crate) const MESSAGE: Table = &[&[
 const PART: &[Field] = &[
     read("type"),
     read("text"),
-    refused("image_url", "this model accepts only text"),
-    refused("input_audio", "this model accepts only text"),
-    refused("input_video", "this model accepts only text"),
-    refused("file", "this model accepts only text"),
+    object("image_url", &[IMAGE]),
+    refused("input_audio", "only text and images are supported"),
+    refused("input_video", "only text and images are supported"),
+    refused("file", "only text and images are supported"),
     refused("refusal", "send it as a part of type `text`"),
     no_effect("id"),
     no_effect("index"),
     no_effect("annotations"),
     no_effect("cache_control"),
     no_effect("prompt_cache_breakpoint"),
+];
+
+const IMAGE: &[Field] = &[
+    read("url"),
+    // The tower decides how many rows an image has.
+    no_effect("detail"),
 ];
 
 const CALL: &[Field] = &[

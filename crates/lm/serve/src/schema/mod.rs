@@ -1,7 +1,7 @@
 //! The fields that a request may have, and how the server handles each.
 //!
 //! No field is silently ignored. Every field of every endpoint has a row in a table (`generation`,
-//! `conversation`, `embedding`): it is read, it has no effect on the answer, only one value is
+//! `conversation`, `embedding`, `rerank`): it is read, it has no effect on the answer, only one value is
 //! accepted, or it is rejected. A field without a row is rejected by name, with the most similar
 //! known field. `null` counts as absent. A test checks that docs/reference/server-fields.md lists
 //! the same rows.
@@ -9,6 +9,7 @@
 mod conversation;
 mod embedding;
 mod generation;
+mod rerank;
 mod spelling;
 #[cfg(test)]
 mod tests;
@@ -36,8 +37,9 @@ pub(crate) static CHAT: Endpoint =
 pub(crate) static COMPLETIONS: Endpoint =
     Endpoint { path: "/v1/completions", fields: &[generation::FIELDS, generation::COMPLETIONS] };
 pub(crate) static EMBEDDINGS: Endpoint = Endpoint { path: "/v1/embeddings", fields: &[embedding::FIELDS] };
+pub(crate) static RERANK: Endpoint = Endpoint { path: "/v1/rerank", fields: &[rerank::FIELDS] };
 
-static ENDPOINTS: [&Endpoint; 3] = [&CHAT, &COMPLETIONS, &EMBEDDINGS];
+static ENDPOINTS: [&Endpoint; 4] = [&CHAT, &COMPLETIONS, &EMBEDDINGS, &RERANK];
 
 /// A field and its rule.
 pub(crate) struct Field {

@@ -41,8 +41,9 @@ pub(crate) fn documented() -> Vec<DocumentedField> {
             "chat" => &["/v1/chat/completions"],
             "completions" => &["/v1/completions"],
             "embeddings" => &["/v1/embeddings"],
+            "rerank" => &["/v1/rerank"],
             "both" => &["/v1/chat/completions", "/v1/completions"],
-            "all" => &["/v1/chat/completions", "/v1/completions", "/v1/embeddings"],
+            "all" => &["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank"],
             other => panic!("unknown endpoint `{other}`: {line}"),
         };
         let accepted = if class == Class::Only { cells[3] } else { "" };

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
 use roci_lm::architecture::Pooling;
+use roci_lm::architecture::blocks::PooledTokens;
 use roci_lm::synthetic::talking;
 use roci_tokenizer::Tokenizer;
 
@@ -52,6 +53,10 @@ impl FakeModel {
             vocabulary: tokenizer.len(),
             embedding: EMBEDDING,
             pooling,
+            // The score of a fake reranker is the first value of its mean.
+            pooled: pooling.tokens().or((pooling == Pooling::Rank).then_some(PooledTokens::Mean)),
+            outputs: None,
+            causal: true,
             state_slots: 0,
         };
         let id = |text| tokenizer.id(text).expect("the vocabulary has it");

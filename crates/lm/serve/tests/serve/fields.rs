@@ -1,5 +1,6 @@
 //! Every field is read, has no effect, accepts one value, or is rejected by name.
 
+use roci_lm::architecture::Pooling;
 use serde_json::{Value, json};
 
 use crate::documented::{Class, DocumentedField, documented};
@@ -8,6 +9,25 @@ use crate::test_server::{TestServer, TestServerOptions, ask, start};
 
 const CHAT: &str = "/v1/chat/completions";
 const COMPLETIONS: &str = "/v1/completions";
+const RERANK: &str = "/v1/rerank";
+
+/// A server with a model for text and embeddings, and one with a reranker.
+struct Servers {
+    plain: TestServer,
+    ranking: TestServer,
+}
+
+impl Servers {
+    fn start() -> Self {
+        let ranking = TestServerOptions { pooling: Pooling::Rank, ..TestServerOptions::default() };
+        Self { plain: start(), ranking: ranking.start() }
+    }
+
+    /// The server whose model an endpoint needs.
+    fn of(&self, endpoint: &str) -> &TestServer {
+        if endpoint == RERANK { &self.ranking } else { &self.plain }
+    }
+}
 
 /// Renders two variables after each message, and prints fields without effect if the server passes
 /// them on.
@@ -26,6 +46,7 @@ fn full(endpoint: &str) -> Value {
             "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
         }),
         COMPLETIONS => json!({"prompt": "abc"}),
+        RERANK => return json!({"query": "abc", "documents": ["d"]}),
         _ => return json!({"input": "abc"}),
     };
     more.as_object().into_iter().flatten().for_each(|(key, value)| body[key] = value.clone());
@@ -44,7 +65,10 @@ fn put(body: &mut Value, path: &str, value: &Value) {
         }
         None => {
             if body[first].is_null() {
-                body[first] = json!({"type": "function", "function": {"name": "f"}});
+                body[first] = match first {
+                    "image_url" => json!({"url": "data:,"}),
+                    _ => json!({"type": "function", "function": {"name": "f"}}),
+                };
             }
             put(&mut body[first], rest, value);
         }
@@ -67,7 +91,7 @@ fn response(server: &TestServer, endpoint: &str, body: &Value) -> Value {
     let answer = server.post(endpoint, body);
     assert_eq!(answer.status, 200, "{endpoint} {body}: {}", answer.body);
     let answer = answer.json();
-    json!([answer["choices"], answer["data"]])
+    json!([answer["choices"], answer["data"], answer["results"]])
 }
 
 /// The code of an error that names this field.
@@ -89,8 +113,9 @@ fn of_class(class: Class) -> Vec<DocumentedField> {
 
 #[test]
 fn invalid_values_of_read_fields_are_rejected_by_name() {
-    let server = start();
+    let servers = Servers::start();
     for field in of_class(Class::Read).iter().filter(|field| !field.path.contains(['.', '['])) {
+        let server = servers.of(field.endpoint);
         // No field accepts all of these values.
         let names = |value: Value| {
             let mut body = full(field.endpoint);
@@ -105,19 +130,21 @@ fn invalid_values_of_read_fields_are_rejected_by_name() {
 
 #[test]
 fn fields_without_effect_change_nothing() {
-    let server = start();
+    let servers = Servers::start();
     for field in of_class(Class::NoEffect) {
-        let without = response(&server, field.endpoint, &full(field.endpoint));
+        let server = servers.of(field.endpoint);
+        let without = response(server, field.endpoint, &full(field.endpoint));
         for value in [json!("x"), json!(5), json!({"a": [true]}), json!(null)] {
-            assert_eq!(response(&server, field.endpoint, &with(&field, &value)), without, "{field:?}: {value}");
+            assert_eq!(response(server, field.endpoint, &with(&field, &value)), without, "{field:?}: {value}");
         }
     }
 }
 
 #[test]
 fn other_values_of_fields_with_one_accepted_value_are_rejected() {
-    let server = start();
+    let servers = Servers::start();
     for field in of_class(Class::Only) {
+        let server = servers.of(field.endpoint);
         let (accepted, other) = match field.accepted.as_str() {
             "`true`" => (json!(true), json!(false)),
             "`false`" => (json!(false), json!(true)),
@@ -130,19 +157,20 @@ fn other_values_of_fields_with_one_accepted_value_are_rejected() {
                 (json!(value), json!(value + if rest == "or more" { -0.5 } else { 0.5 }))
             }
         };
-        let without = response(&server, field.endpoint, &full(field.endpoint));
-        assert_eq!(response(&server, field.endpoint, &with(&field, &accepted)), without, "{field:?}");
-        let code = refused(&server, field.endpoint, &with(&field, &other), &field.path);
+        let without = response(server, field.endpoint, &full(field.endpoint));
+        assert_eq!(response(server, field.endpoint, &with(&field, &accepted)), without, "{field:?}");
+        let code = refused(server, field.endpoint, &with(&field, &other), &field.path);
         assert_eq!(code, "unsupported_value", "{field:?}");
     }
 }
 
 #[test]
 fn refused_fields_are_rejected_by_name() {
-    let server = start();
+    let servers = Servers::start();
     for field in of_class(Class::Refused) {
+        let server = servers.of(field.endpoint);
         for value in [json!("x"), json!({}), json!([]), json!(0)] {
-            let code = refused(&server, field.endpoint, &with(&field, &value), &field.path);
+            let code = refused(server, field.endpoint, &with(&field, &value), &field.path);
             assert_eq!(code, "unsupported_parameter", "{field:?}");
         }
         assert_eq!(server.post(field.endpoint, &with(&field, &json!(null))).status, 200, "null is absent: {field:?}");

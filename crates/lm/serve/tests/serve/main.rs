@@ -11,6 +11,7 @@ mod fields;
 mod fuzz;
 mod http;
 mod read_only;
+mod rerank;
 mod soak;
 mod test_server;
 mod tools;

@@ -45,6 +45,29 @@ fn metrics_count_requests_and_tokens() {
 }
 
 #[test]
+fn drafted_and_accepted_tokens_are_counted() {
+    let message = "one two three four five one two three four five";
+    let plain = start().chat(message, json!({"temperature": 0}));
+    assert_eq!(plain["timings"]["draft_n"], json!(null));
+    let server = TestServerOptions { lookup: true, ..TestServerOptions::default() }.start();
+    // The model repeats the message.
+    let answer = server.chat(message, json!({"temperature": 0}));
+    assert_eq!(answer["choices"], plain["choices"]);
+    assert_eq!(answer["choices"][0]["message"]["content"], message);
+    let count = |name: &str| answer["timings"][name].as_u64().expect("a number");
+    let (drafted, accepted) = (count("draft_n"), count("draft_n_accepted"));
+    assert!(accepted > 10 && drafted >= accepted, "{accepted} of {drafted}");
+    let figures = server.get("/metrics").body;
+    for line in [
+        format!("roci_drafted_tokens_total {drafted}"),
+        format!("roci_accepted_tokens_total {accepted}"),
+        "roci_speculation_paused 0".to_owned(),
+    ] {
+        assert!(figures.lines().any(|found| found == line), "{line} in\n{figures}");
+    }
+}
+
+#[test]
 fn renamed_metrics_are_also_written_under_their_old_names() {
     let server = start();
     server.chat("abc", json!({}));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use roci_engine::{Engine, Settings, Statistics};
+use roci_engine::{Drafter, Engine, Settings, Speculation, Statistics};
 use roci_lm::architecture::Pooling;
 use roci_lm::template::ChatTemplate;
 use roci_serve::{Handle, ServeSettings, ServedModel, Server, ShutdownSummary};
@@ -34,6 +34,8 @@ pub(crate) struct TestServerOptions {
     pub(crate) delay: Duration,
     pub(crate) template: Option<&'static str>,
     pub(crate) pooling: Pooling,
+    /// Whether tokens are drafted by n-gram lookup.
+    pub(crate) lookup: bool,
 }
 
 impl Default for TestServerOptions {
@@ -46,6 +48,7 @@ impl Default for TestServerOptions {
             delay: Duration::ZERO,
             template: None,
             pooling: Pooling::Mean,
+            lookup: false,
         }
     }
 }
@@ -55,10 +58,14 @@ impl TestServerOptions {
     pub(crate) fn served(&self) -> ServedModel {
         let model = FakeModel::new(self.context, self.engine.max_batch, self.delay, self.pooling);
         let tokenizer = crate::fake_model::tokenizer();
+        let drafter = self.lookup.then_some(Drafter::Lookup);
+        let speculation = Speculation { drafter, ..Speculation::off() };
         ServedModel {
-            engine: Engine::start(Box::new(model), Arc::clone(&tokenizer), self.engine.clone()),
+            engine: Engine::start_with(Box::new(model), Arc::clone(&tokenizer), self.engine.clone(), speculation),
             tokenizer,
             template: Arc::new(ChatTemplate::of_model(self.template, "<s>", "</s>")),
+            images: None,
+            pair_template: None,
             model: "fake".into(),
             created: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
             details: vec![("architecture".into(), "fake".into())],

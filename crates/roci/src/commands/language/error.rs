@@ -61,6 +61,28 @@ pub(crate) enum LanguageError {
     /// The prompt is missing.
     #[error("a language model needs a prompt")]
     NoPrompt,
+    /// `--speculate draft` without a model.
+    #[error("`--speculate draft` needs a draft model")]
+    NoDraft,
+    /// `--speculate mtp` with a model that has no prediction head.
+    #[error("the file has no prediction head that is supported")]
+    NoPredictionHead,
+    /// The option has no effect with this method of speculation.
+    #[error("`{option}` has no effect with `--speculate {method}`")]
+    Speculation {
+        option: &'static str,
+        /// The method.
+        method: &'static str,
+    },
+    /// The draft model's vocabulary differs.
+    #[error("{}: the vocabulary of the draft model differs: {difference}", path.display())]
+    DraftVocabulary { path: PathBuf, difference: String },
+    /// The draft model does not fit the model.
+    #[error(transparent)]
+    Draft(#[from] roci_engine::DraftModelError),
+    /// There is no text to embed or to score.
+    #[error("there are no texts")]
+    NoTexts,
     /// The option does not apply to this kind of model.
     #[error("`{option}` does not apply to {kind}")]
     Option {
@@ -80,6 +102,24 @@ pub(crate) enum LanguageError {
     /// The file to write is the one to read.
     #[error("`{}` is the file to read", path.display())]
     SameFile { path: PathBuf },
+    /// A vision tower or an image cannot be used.
+    #[error("{}: {source}", path.display())]
+    Vision { path: PathBuf, source: Box<roci_vision::Error> },
+    /// The rows of a vision tower are no embeddings of the model.
+    #[error("{}: the tower's rows have {rows} values, and the model's embeddings {embedding}", path.display())]
+    VisionWidth { path: PathBuf, rows: usize, embedding: usize },
+    /// The model has no positions for the rows of a vision tower.
+    #[error("{}: the tower's rows have three-part positions, which the model does not have", path.display())]
+    VisionPositions { path: PathBuf },
+    /// An image is given, but no vision tower.
+    #[error("an image needs the model's vision tower")]
+    NoVision,
+    /// Too many images.
+    #[error(transparent)]
+    Images(#[from] roci_engine::OutOfImageTokens),
+    /// The chat template loses an image.
+    #[error(transparent)]
+    ImageCount(#[from] roci_engine::ImageCount),
     /// The HTTP server failed.
     #[error(transparent)]
     Serve(#[from] roci_serve::ServeError),
@@ -95,6 +135,7 @@ impl LanguageError {
     pub(crate) fn status(&self) -> ExitStatus {
         match self {
             Self::Hal(error) => error.into(),
+            Self::Vision { source, .. } if matches!(**source, roci_vision::Error::Run(_)) => ExitStatus::DeviceFailed,
             Self::Engine(EngineError::Device(_)) => ExitStatus::DeviceFailed,
             _ => ExitStatus::Error,
         }
@@ -132,6 +173,14 @@ impl Hint for LanguageError {
             Self::Read { .. } => Some("check the path and its permissions".into()),
             Self::Input(_) => Some("convert the text to UTF-8".into()),
             Self::NoPrompt => Some("give one with `-p TEXT`, or chat with the model: `roci chat MODEL`".into()),
+            Self::NoDraft => Some("give one with `--draft MODEL`, or use `--speculate ngram`".into()),
+            Self::NoPredictionHead => Some("use a file of Qwen 3.5 with MTP layers, or `--speculate ngram`".into()),
+            Self::Speculation { option, .. } => Some(format!("leave `{option}` out, or choose another method")),
+            Self::DraftVocabulary { .. } => {
+                Some("use a smaller model of the same family, or `--speculate ngram`".into())
+            }
+            Self::Draft(error) => error.hint(),
+            Self::NoTexts => Some("give them after the model, or in a file with `--file FILE`, one per line".into()),
             Self::Option { .. } => {
                 Some("leave it out; `roci run --help` lists the options of each kind of model".into())
             }
@@ -139,6 +188,13 @@ impl Hint for LanguageError {
             Self::Quantize { source, .. } => source.hint(),
             Self::Importance { source, .. } => source.hint(),
             Self::SameFile { .. } => Some("write to another file".into()),
+            Self::Vision { source, .. } => source.hint(),
+            Self::VisionWidth { .. } | Self::VisionPositions { .. } => {
+                Some("give the mmproj file that belongs to this model".into())
+            }
+            Self::NoVision => Some("give its mmproj file with `--mmproj FILE`".into()),
+            Self::Images(_) => Some("start roci again".into()),
+            Self::ImageCount(_) => Some("use `--raw`, or another file of the model".into()),
             Self::Serve(error) => error.hint(),
             Self::Host { .. } => Some("give an address of this machine (`--host 127.0.0.1`)".into()),
             Self::Write { .. } => Some("choose a file that you may write to".into()),

@@ -143,10 +143,14 @@ pub(super) fn statistics(end: &Summary, seed: u64) -> String {
         let rate = if seconds > 0.0 { format!(", {:.1}/s", tokens as f64 / seconds) } else { String::new() };
         format!("in {}{rate}", units::seconds(seconds))
     };
+    let drafts = match end.drafted_tokens {
+        0 => String::new(),
+        drafted => format!(", {} of {drafted} drafted tokens accepted", end.accepted_tokens),
+    };
     // Prefill generates the first token.
     let steps = end.generated_tokens.saturating_sub(1);
     format!(
-        "prompt {} tokens{shared} {}; answer {} tokens {}; seed {seed}",
+        "prompt {} tokens{shared} {}; answer {} tokens {}{drafts}; seed {seed}",
         end.prompt_tokens,
         timing(computed, end.timings.prefill.as_secs_f64()),
         end.generated_tokens,

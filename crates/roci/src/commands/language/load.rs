@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use roci_base::env;
-use roci_engine::{Engine, Forward, PromptEncoder, Settings};
+use roci_engine::{Engine, Forward, Image, PromptEncoder, Settings, encode_with_images};
 use roci_gguf::Gguf;
 use roci_hal::registry::AUTO;
 use roci_hal::{Device, Registry};
 use roci_lm::architecture::Model;
 use roci_lm::llama2c;
-use roci_lm_device::{CacheType, DeviceModel, estimate};
+use roci_lm_device::{CacheType, DeviceModel};
+use roci_serve::ImageEncoder as _;
 use roci_tokenizer::Tokenizer;
 
-use super::LanguageError;
-use crate::cli::DriverArgs;
+use super::placement::{self, DevicePlacement};
+use super::vision::{Vision, VisionFile};
+use super::{LanguageError, speculation};
+use crate::cli::{DriverArgs, SpeculationArgs};
 use crate::commands::auto;
 use crate::printer::Printer;
 use crate::registry::registry;
@@ -23,6 +26,8 @@ use roci_probe::units;
 
 /// Default context size in tokens: the KV cache of a model's whole context may not fit in memory.
 const DEFAULT_CONTEXT: u32 = 4096;
+/// Tokens of a batch of models whose images are evaluated in one.
+const DEFAULT_BATCH: usize = 512;
 
 /// Whether `ROCI_SPECIALIZE` permits kernels specialized for the model; `None` leaves the choice to
 /// the device.
@@ -48,6 +53,12 @@ pub(crate) struct LoadOptions<'a> {
     pub(crate) cache: Option<CacheType>,
     /// Whether activations are never quantized to int8 on GPUs.
     pub(crate) exact: bool,
+    /// Speculative decoding.
+    pub(crate) speculation: &'a SpeculationArgs,
+    /// The model's mmproj file, for images.
+    pub(crate) mmproj: Option<&'a Path>,
+    /// Layers, from the first on, whose experts run on the CPU; chosen by memory if `None`.
+    pub(crate) experts: Option<usize>,
     /// Batching settings of the engine.
     pub(crate) settings: Settings,
 }
@@ -58,7 +69,24 @@ pub(crate) struct LoadedModel {
     pub(crate) engine: Engine,
     /// Encodes prompts with the model's tokenizer and chat template.
     pub(crate) prompts: PromptEncoder,
+    /// The vision tower, if one was given.
+    pub(crate) vision: Option<Arc<Vision>>,
     pub(crate) summary: ModelSummary,
+}
+
+impl LoadedModel {
+    /// The tokens of text whose markers stand for images.
+    pub(crate) fn with_images(
+        &self,
+        text: &str,
+        marker: &str,
+        images: &[Arc<Image>],
+        parse_special: bool,
+    ) -> Result<Vec<u32>, LanguageError> {
+        let around = self.vision.as_ref().map_or(["", ""], |vision| vision.around());
+        let start = |text: &str| self.prompts.encode(text, parse_special);
+        Ok(encode_with_images(&self.prompts.tokenizer, text, marker, images, around, start)?)
+    }
 }
 
 /// Properties of a model for display.
@@ -78,6 +106,8 @@ pub(crate) struct ModelSummary {
     pub(crate) trained_context: u32,
     /// URIs of the devices that it runs on.
     pub(crate) devices: Vec<String>,
+    /// What each of them holds.
+    pub(crate) placement: Vec<DevicePlacement>,
 }
 
 /// Loads a model. The file is checked and described first, so that errors in it are reported before
@@ -89,6 +119,7 @@ pub(crate) fn load(
     printer: &Printer,
 ) -> Result<LoadedModel, LanguageError> {
     let file = Arc::new(open(path)?);
+    let vision = options.mmproj.map(VisionFile::open).transpose()?;
     let metadata = file.metadata();
     let trained = roci_lm::architecture::Config::new(metadata)?.context;
     let context = options.context.unwrap_or(trained.min(DEFAULT_CONTEXT));
@@ -116,11 +147,37 @@ pub(crate) fn load(
         context: context as usize,
         trained_context: trained,
         devices: Vec::new(),
+        placement: Vec::new(),
     };
-    let forward = load_on_devices(Arc::clone(&file), model, options, drivers, printer, &mut summary)?;
-    let engine = Engine::start(forward, tokenizer, options.settings.clone());
+    let drafts = speculation::open(options.speculation, &file, &tokenizer, context)?;
+    let registry = registry(drivers);
+    let (devices, mut device_options) = open_devices(&registry, &file, &model, options, printer)?;
+    if let Some(rows) = vision.as_ref().map(VisionFile::batch_rows).filter(|rows| *rows > 0) {
+        device_options.max_batch_tokens = Some((rows + options.settings.max_batch).max(DEFAULT_BATCH));
+    }
+    let first = devices.first().cloned().ok_or_else(|| roci_hal::Error::invalid("--device", "no device is given"))?;
+    if let Some(note) =
+        placement::larger_than_memory(&file, &devices, &placement::fits(&file, &model, &devices, &device_options)?)
+    {
+        printer.note(&note);
+    }
+    summary.devices = devices.iter().map(|device| device.info().uri.to_string()).collect();
+    let message = format!("loading {} ({})", summary.name, units::bytes(summary.file_bytes));
+    let forward = load_on_devices(&file, model, &devices, &device_options, &message, printer)?;
+    summary.placement = placement::placement(&devices, forward.estimate());
+    let load = |vision: VisionFile| vision.load(first, forward.limits(), forward.has_grid_positions());
+    let vision = vision.map(load).transpose()?.map(Arc::new);
+    // A prediction head is one layer, beside the last ones of the model.
+    let last = &devices[devices.len().saturating_sub(1)..];
+    let load = |file: &Arc<Gguf>, model: Model, message: &str| {
+        let devices = if model.prediction_input.is_some() { last } else { &devices };
+        let options = roci_lm_device::Options { cpu_expert_layers: 0, ..device_options.clone() };
+        load_on_devices(file, model, devices, &options, message, printer)
+    };
+    let speculation = speculation::start(options.speculation, drafts, (&file, &forward), load)?;
+    let engine = Engine::start_with(Box::new(forward), tokenizer, options.settings.clone(), speculation);
     summary.context = engine.context();
-    Ok(LoadedModel { engine, prompts, summary })
+    Ok(LoadedModel { engine, prompts, vision, summary })
 }
 
 /// Opens a GGUF file.
@@ -131,28 +188,25 @@ pub(crate) fn open(path: &Path) -> Result<Gguf, LanguageError> {
     })
 }
 
-/// Opens the devices, uploads the model to them, and compiles its kernels, with a progress bar.
+/// Uploads a model to its devices and compiles its kernels, with a progress bar.
 fn load_on_devices(
-    file: Arc<Gguf>,
+    file: &Arc<Gguf>,
     model: Model,
-    options: &LoadOptions<'_>,
-    drivers: &DriverArgs,
+    devices: &[Device],
+    options: &roci_lm_device::Options,
+    message: &str,
     printer: &Printer,
-    summary: &mut ModelSummary,
-) -> Result<Box<dyn Forward>, LanguageError> {
-    let registry = registry(drivers);
-    let (devices, options) = open_devices(&registry, &file, &model, options, printer)?;
-    summary.devices = devices.iter().map(|device| device.info().uri.to_string()).collect();
+) -> Result<DeviceModel, LanguageError> {
     let bar = printer.progress(1);
-    bar.set_message(format!("loading {} ({})", summary.name, units::bytes(summary.file_bytes)));
+    bar.set_message(message.to_owned());
     let on_progress = |done: u64, total: u64| {
         bar.set_length(total);
         bar.set_position(done);
     };
-    let mut forward = DeviceModel::load(file, model, &devices, &options, &on_progress)?;
+    let mut forward = DeviceModel::load(Arc::clone(file), model, devices, options, &on_progress)?;
     load_kernels(&mut forward, &bar)?;
     bar.finish_and_clear();
-    Ok(Box::new(forward))
+    Ok(forward)
 }
 
 /// Loads the kernels of a model, with a progress bar, because most devices compile them on first
@@ -178,26 +232,36 @@ fn open_devices(
     let uris = requested.iter().map(|text| registry.parse(text)).collect::<Result<Vec<_>, _>>()?;
     let open = |uri| registry.open(&auto::resolve(registry, uri, printer)?, None);
     let mut devices = uris.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let fits = |devices: &[Device], options: &roci_lm_device::Options| {
-        let infos: Vec<_> = devices.iter().map(Device::info).collect();
-        estimate(file, model, &infos, options)
+    if options.experts.is_some_and(|layers| layers > 0) {
+        placement::add_cpu(registry, &mut devices)?;
+    }
+    let fits = |devices: &[Device], options: &roci_lm_device::Options| placement::fits(file, model, devices, options);
+    let describe = |devices: &[Device], options: &roci_lm_device::Options| -> Result<String, LanguageError> {
+        let placement = placement::placement(devices, &fits(devices, options)?);
+        Ok(placement::describe(model, options, &placement))
     };
     let context = model.context as usize;
     let cache = options.cache.unwrap_or_default();
     let exact = options.exact;
     let specialize = specialize()?;
+    // A step with drafts keeps the state before it.
+    let speculates = options.speculation.method().is_some();
     let options_for = |sequences: usize| roci_lm_device::Options {
         cache,
         exact,
         specialize,
+        cpu_expert_layers: options.experts.unwrap_or(0),
         cache_tokens: Some(context.saturating_mul(sequences)),
-        state_slots: roci_lm_device::Options::state_slots(sequences),
+        state_slots: roci_lm_device::Options::state_slots(sequences) + if speculates { sequences } else { 0 },
         ..Default::default()
     };
     // Sequences share the KV cache and the slots of recurrent state: sized for `max_batch` sequences
     // if memory permits, and for at least one.
     let largest = options_for(options.settings.max_batch.max(1));
     if fits(&devices, &largest).is_ok() {
+        if largest.cpu_expert_layers > 0 {
+            printer.note(&describe(&devices, &largest)?);
+        }
         return Ok((devices, largest));
     }
     let smallest = options_for(1);
@@ -206,10 +270,18 @@ fn open_devices(
         if requested != [AUTO] || on_cpu {
             return Err(error.into());
         }
-        devices.push(registry.open(&registry.parse("cpu")?, None)?);
+        placement::add_cpu(registry, &mut devices)?;
+        let infos: Vec<_> = devices.iter().map(Device::info).collect();
+        let split = placement::with_fewest_experts(file, model, &infos, &smallest);
+        if let Some(split) = split.filter(|_| options.experts.is_none()) {
+            printer.note(&format!("{error}: {}", describe(&devices, &split)?));
+            return Ok((devices, split));
+        }
         let shares = fits(&devices, &smallest)?.shares;
         let layers = shares.first().map_or(0, |share| share.layers.len());
         printer.note(&format!("{error}: {layers} of {} layers run on it, the others on the CPU", model.layers.len()));
+    } else if smallest.cpu_expert_layers > 0 {
+        printer.note(&describe(&devices, &smallest)?);
     }
     Ok((devices, smallest))
 }

@@ -1,19 +1,25 @@
-//! `roci chat`, `roci run`, `roci serve`, `roci convert` and `roci quantize`: language models.
+//! `roci chat`, `roci run`, `roci serve`, `roci embed`, `roci rerank`, `roci convert` and
+//! `roci quantize`: language models.
 
 mod chat;
 mod convert;
+mod embed;
 mod error;
 mod generate;
 mod load;
+mod placement;
 mod quantize;
 mod run;
 mod serve;
+mod speculation;
+mod vision;
 
 use std::io::Read;
 use std::path::Path;
 
 pub(crate) use chat::run as chat;
 pub(crate) use convert::run as convert;
+pub(crate) use embed::{embed, rerank};
 pub(crate) use error::LanguageError;
 pub(crate) use load::{load_kernels, specialize};
 pub(crate) use quantize::run as quantize;

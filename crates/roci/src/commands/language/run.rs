@@ -4,9 +4,11 @@
 //! [`Engine::generate`]: roci_engine::Engine::generate
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use roci_engine::{Request, Settings, Summary};
+use roci_engine::{Image, Request, Settings, Summary, image_marker};
+use roci_lm::json::Json;
 use roci_lm::template::message;
 use serde::Serialize;
 
@@ -31,6 +33,10 @@ struct Report {
     prompt_tokens: usize,
     /// Generated tokens.
     completion_tokens: usize,
+    /// Tokens that speculation drafted; null if interrupted.
+    drafted_tokens: Option<usize>,
+    /// Drafted tokens that were accepted; null if interrupted.
+    accepted_tokens: Option<usize>,
     /// The name of `completion_tokens` in version 1.
     tokens: usize,
     load_seconds: f64,
@@ -51,15 +57,18 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         context: language.context,
         cache: language.cache_type,
         exact: language.exact,
+        speculation: &language.speculation,
+        mmproj: language.mmproj.as_deref(),
+        experts: language.experts.layers(),
         settings: Settings { max_batch: 1, max_waiting: 0 },
     };
     interrupt::listen();
     let started = Instant::now();
     let loaded = load(&arguments.model, &options, drivers, printer)?;
     let load_seconds = started.elapsed().as_secs_f64();
-    let prompt = tokens(&loaded, arguments, &prompt)?;
+    let (prompt, images) = tokens(&loaded, arguments, &prompt)?;
     let (prompt_tokens, seed) = (prompt.len(), request.sampling.seed);
-    let generation = loaded.engine.generate(Request { prompt, ..request }).map_err(LanguageError::from)?;
+    let generation = loaded.engine.generate(Request { prompt, images, ..request }).map_err(LanguageError::from)?;
     let terminal = std::io::stdout().is_terminal();
     let answer = generate::read_answer::<CliError>(generation, |text| {
         if !arguments.format.json {
@@ -78,6 +87,8 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
             seed,
             prompt_tokens,
             completion_tokens: answer.tokens,
+            drafted_tokens: end.map(|end| end.drafted_tokens),
+            accepted_tokens: end.map(|end| end.accepted_tokens),
             tokens: answer.tokens,
             load_seconds,
             prompt_seconds: seconds(|end| end.timings.prefill),
@@ -120,14 +131,46 @@ fn prompt(arguments: &RunArgs) -> Result<String, LanguageError> {
     }
 }
 
-/// The tokens of the prompt, with the chat template if there is one.
-fn tokens(loaded: &LoadedModel, arguments: &RunArgs, prompt: &str) -> Result<Vec<u32>, LanguageError> {
+/// The tokens of the prompt, with the chat template if there is one, and the images before it.
+fn tokens(
+    loaded: &LoadedModel,
+    arguments: &RunArgs,
+    prompt: &str,
+) -> Result<(Vec<u32>, Vec<Arc<Image>>), LanguageError> {
+    let paths = &arguments.text.images;
+    let images = match (&loaded.vision, &paths[..]) {
+        (_, []) => return Ok((text_tokens(loaded, arguments, prompt)?, Vec::new())),
+        (None, _) => return Err(LanguageError::NoVision),
+        (Some(vision), paths) => {
+            paths.iter().map(|path| vision.image(path, &loaded.engine)).collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    let marker = image_marker();
+    let text = format!("{}{prompt}", marker.repeat(images.len()));
+    let (text, special) = match conversation(loaded, arguments, &text) {
+        Some(messages) => (loaded.prompts.render(messages)?, true),
+        None => (text, false),
+    };
+    let tokens = loaded.with_images(&text, &marker, &images, special)?;
+    Ok((tokens, images))
+}
+
+/// The tokens of a prompt without images.
+fn text_tokens(loaded: &LoadedModel, arguments: &RunArgs, prompt: &str) -> Result<Vec<u32>, LanguageError> {
+    Ok(match conversation(loaded, arguments, prompt) {
+        Some(messages) => loaded.prompts.encode_conversation(messages)?,
+        None => loaded.prompts.encode(prompt, false),
+    })
+}
+
+/// The conversation of a prompt; `None` to continue the text.
+fn conversation(loaded: &LoadedModel, arguments: &RunArgs, prompt: &str) -> Option<Vec<Json>> {
     let system = arguments.language.system.as_deref();
     // A model without a chat template continues the text, unless a system prompt asks for a
     // conversation.
     if arguments.text.raw || (!loaded.prompts.has_own_template() && system.is_none()) {
-        return Ok(loaded.prompts.encode(prompt, false));
+        return None;
     }
     let system = system.map(|text| message("system", text));
-    Ok(loaded.prompts.encode_conversation(system.into_iter().chain([message("user", prompt)]).collect())?)
+    Some(system.into_iter().chain([message("user", prompt)]).collect())
 }

@@ -1,12 +1,13 @@
 //! `roci serve`: a language model over HTTP.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use roci_base::env;
 use roci_engine::Settings;
 use roci_lm::json::Json;
-use roci_serve::{Listener, ServeSettings, ServedModel};
+use roci_serve::{ImageEncoder, Listener, ServeSettings, ServedModel};
 
 use super::LanguageError;
 use super::load::{LoadOptions, LoadedModel, ModelSummary, load};
@@ -25,6 +26,7 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         address,
         api_key,
         cors: arguments.cors.clone(),
+        media_path: arguments.media_path.clone(),
         body_limit: (arguments.body_limit as usize) << 20,
         connections: arguments.max_connections,
         shutdown_timeout: arguments.timeout,
@@ -37,9 +39,12 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         context: arguments.context,
         cache: arguments.cache_type,
         exact: arguments.exact,
+        speculation: &arguments.speculation,
+        mmproj: arguments.mmproj.as_deref(),
+        experts: arguments.experts.layers(),
         settings: Settings { max_batch: arguments.parallel, max_waiting: arguments.queue },
     };
-    let LoadedModel { engine, prompts, summary } = load(&arguments.model, &options, drivers, printer)?;
+    let LoadedModel { engine, prompts, vision, summary } = load(&arguments.model, &options, drivers, printer)?;
     if let Some(note) = prompts.template.note() {
         printer.note(note);
     }
@@ -47,6 +52,8 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         engine,
         tokenizer: prompts.tokenizer,
         template: prompts.template,
+        images: vision.map(|vision| vision as Arc<dyn ImageEncoder>),
+        pair_template: prompts.pair_template,
         model: arguments.alias.clone().unwrap_or_else(|| summary.name.clone()),
         created: SystemTime::now(),
         details: details(&summary),

@@ -160,10 +160,17 @@ fn untested_opset(opset: i64) -> Option<String> {
 fn reject_language_options(arguments: &RunArgs) -> Result<(), LanguageError> {
     let given = [
         ("--prompt", arguments.text.prompt.is_some()),
+        ("--image", !arguments.text.images.is_empty()),
+        ("--mmproj", arguments.language.mmproj.is_some()),
         ("--system", arguments.language.system.is_some()),
         ("--context", arguments.language.context.is_some()),
         ("--cache-type", arguments.language.cache_type.is_some()),
         ("--exact", arguments.language.exact),
+        ("--speculate", arguments.language.speculation.speculate.is_some()),
+        ("--draft", arguments.language.speculation.draft.is_some()),
+        ("--draft-tokens", arguments.language.speculation.draft_tokens.is_some()),
+        ("--cpu-moe", arguments.language.experts.cpu_moe),
+        ("--n-cpu-moe", arguments.language.experts.n_cpu_moe.is_some()),
         ("--max-tokens", arguments.language.max_tokens.is_some()),
         ("--grammar", arguments.language.grammar.is_some()),
         ("--json-schema", arguments.language.json_schema.is_some()),

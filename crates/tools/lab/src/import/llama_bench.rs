@@ -10,7 +10,8 @@ use serde_json::{Deserializer, Map, Value};
 /// One result: a test with its settings and samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
-    /// `pp512`, `tg128`, `pp512+tg128`, with ` @ d4096` for a depth.
+    /// `pp512`, `tg128`, `pp512+tg128`, with ` x8` for several sequences and ` @ d4096` for a
+    /// depth.
     pub name: String,
     /// Tokens per second, one per repetition; only the average if no more was printed.
     pub samples: Vec<f64>,
@@ -129,6 +130,9 @@ fn test(entry: &Map<String, Value>) -> Result<Test, String> {
         (0, generated) => format!("tg{generated}"),
         (prompt, generated) => format!("pp{prompt}+tg{generated}"),
     };
+    // `roci bench` measures several sequences at once too.
+    let parallel = entry.get("roci").and_then(|own| own.get("n_parallel")).and_then(Value::as_u64).unwrap_or(1);
+    let name = if parallel > 1 { format!("{name} x{parallel}") } else { name };
     let name = if count("n_depth") > 0 { format!("{name} @ d{}", count("n_depth")) } else { name };
     let numbers = |key: &str, scale: f64| -> Vec<f64> {
         let list = entry.get(key).and_then(Value::as_array).into_iter().flatten().take(MAX_SAMPLES);

@@ -35,6 +35,9 @@ struct Panel<'a> {
     total: &'a mut [f32],
     /// The first and the last position that each query attends to.
     visible: &'a mut [[u32; 2]],
+    /// The position of each query, and its slope of ALiBi.
+    positions: &'a mut [u32],
+    slopes: &'a mut [f32],
 }
 
 impl SequenceTokens<'_> {
@@ -46,21 +49,32 @@ impl SequenceTokens<'_> {
         let lanes = level.lanes();
         let rows = self.tokens.len() * query_heads;
         let wide = rows.next_multiple_of(lanes);
-        let sizes =
-            [wide * keys, wide * values, wide, wide, 2 * wide, KEYS * keys, KEYS * values, KEYS * PANEL * lanes];
+        let sizes = [
+            wide * keys,
+            wide * values,
+            wide,
+            wide,
+            2 * wide,
+            wide,
+            wide,
+            KEYS * keys,
+            KEYS * values,
+            KEYS * PANEL * lanes,
+        ];
         let sizes = sizes.map(|size| size.next_multiple_of(CacheLine::WORDS));
         let room = sizes.iter().sum::<usize>() / CacheLine::WORDS;
         if scratch.0.len() < room {
             scratch.0.resize(room, CacheLine::ZERO);
         }
         let mut rest = CacheLine::words(&mut scratch.0);
-        let [queries, sums, max, total, visible, key_tile, value_tile, scores] = sizes.map(|size| {
-            let (taken, left) = std::mem::take(&mut rest).split_at_mut(size);
-            rest = left;
-            taken
-        });
-        let [mut queries, mut sums, mut max, mut total] =
-            [queries, sums, max, total].map(bytemuck::cast_slice_mut::<u32, f32>);
+        let [queries, sums, max, total, visible, mut positions, slopes, key_tile, value_tile, scores] =
+            sizes.map(|size| {
+                let (taken, left) = std::mem::take(&mut rest).split_at_mut(size);
+                rest = left;
+                taken
+            });
+        let [mut queries, mut sums, mut max, mut total, mut slopes] =
+            [queries, sums, max, total, slopes].map(bytemuck::cast_slice_mut::<u32, f32>);
         let [key_tile, value_tile, scores] = [key_tile, value_tile, scores].map(bytemuck::cast_slice_mut::<u32, f32>);
         let mut visible: &mut [[u32; 2]] = bytemuck::cast_slice_mut(visible);
         let mut panels = Vec::with_capacity(wide.div_ceil(PANEL * lanes));
@@ -74,6 +88,8 @@ impl SequenceTokens<'_> {
                 max: max.split_off_mut(..width).unwrap_or_default(),
                 total: total.split_off_mut(..width).unwrap_or_default(),
                 visible: visible.split_off_mut(..width).unwrap_or_default(),
+                positions: positions.split_off_mut(..width).unwrap_or_default(),
+                slopes: slopes.split_off_mut(..width).unwrap_or_default(),
             };
             self.init(&mut panel, rows);
             panels.push(panel);
@@ -116,6 +132,8 @@ impl SequenceTokens<'_> {
             let (token, head) = (self.tokens.start + row / self.query_heads(), row % self.query_heads());
             let visible = self.visible(token);
             panel.visible[lane] = [visible.start as u32, (visible.end - 1) as u32];
+            panel.positions[lane] = self.position(token) as u32;
+            panel.slopes[lane] = self.slope(head);
             for (d, value) in self.query(token, head).iter().enumerate() {
                 panel.queries[d * panel.width + lane] = value * self.p.scale;
             }
@@ -158,7 +176,9 @@ impl Panel<'_> {
         // SAFETY: `count` keys and a panel of queries exist, and there is room for their scores.
         unsafe { products.rows(level, count) };
         let partly = last > first_end as usize || start < last_start as usize;
-        level.run(SoftmaxUpdate { panel: self, soft_cap: p.soft_cap, scores, start: partly.then_some(start) });
+        let alibi = (p.alibi_heads > 0).then_some(start);
+        let start = partly.then_some(start);
+        level.run(SoftmaxUpdate { panel: self, soft_cap: p.soft_cap, scores, start, alibi });
         let sums = PanelTile {
             x: values.as_ptr(),
             x_stride: 1,
@@ -204,6 +224,8 @@ struct SoftmaxUpdate<'a, 'b> {
     scores: &'a mut [f32],
     /// The position of the first key, unless all queries attend to all of these keys.
     start: Option<usize>,
+    /// The position of the first key, with ALiBi.
+    alibi: Option<usize>,
 }
 
 impl Task for SoftmaxUpdate<'_, '_> {
@@ -228,6 +250,14 @@ impl SoftmaxUpdate<'_, '_> {
         if self.soft_cap > 0.0 {
             for score in scores.as_flattened_mut() {
                 *score = apply_soft_cap(*score, self.soft_cap);
+            }
+        }
+        if let Some(start) = self.alibi {
+            for (at, scores) in scores.chunks_exact_mut(width).enumerate() {
+                let lanes = self.panel.positions.iter().zip(&*self.panel.slopes);
+                for (score, (position, slope)) in scores.as_flattened_mut().iter_mut().zip(lanes) {
+                    *score -= slope * ((start + at) as u32).abs_diff(*position) as f32;
+                }
             }
         }
         let visible = self.panel.visible.as_chunks::<L>().0;

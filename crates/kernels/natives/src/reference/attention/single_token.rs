@@ -39,7 +39,9 @@ impl Task for TokenAttention<'_> {
             load(simd, bytes, sequence.inputs[2], sequence.cache_row(position), &mut row[..keys]);
             for head in 0..query_heads {
                 let score = dot(sequence.query(token, head), &row[..keys]) * p.scale;
-                scores[head * visible + at] = if p.soft_cap > 0.0 { apply_soft_cap(score, p.soft_cap) } else { score };
+                let score = if p.soft_cap > 0.0 { apply_soft_cap(score, p.soft_cap) } else { score };
+                let distance = position.abs_diff(sequence.position(token));
+                scores[head * visible + at] = score - sequence.slope(head) * distance as f32;
             }
         }
         let mut totals = Vec::with_capacity(query_heads);

@@ -81,16 +81,21 @@ pub struct Attention {
     pub norm: Option<Norm>,
     /// Query projection: `heads * key_length` values.
     pub query: Linear,
-    /// Key projection: `kv_heads * key_length` values.
+    /// Key projection: `kv_heads * key_length` values. In a layer with shared keys and values, that
+    /// of the layer that computes them; `head_norms` and `value_norm` are then also of that layer.
     pub key: Linear,
-    /// Value projection: `kv_heads * value_length` values.
+    /// Value projection: `kv_heads * value_length` values. It may be the key projection.
     pub value: Linear,
+    /// The earlier layer whose keys and values this one reads instead of computing its own.
+    pub kv_layer: Option<usize>,
     /// Gate of the heads' outputs: their factors are its sigmoid.
     pub output_gate: Option<Linear>,
     /// Output projection, from `heads * value_length` values to the embedding length.
     pub output: Linear,
     /// Norms of queries and keys.
     pub head_norms: Option<HeadNorms>,
+    /// Norm of each head of values.
+    pub value_norm: Option<Norm>,
     /// Norm of the output, before it is added to the residual stream.
     pub post_norm: Option<Norm>,
     /// Query heads.
@@ -111,8 +116,13 @@ pub struct Attention {
     pub temperature: Option<Temperature>,
     /// Attention sinks: one more score per query head, of a token whose values are zero.
     pub sinks: Option<Vector>,
+    /// Whether only earlier tokens and the current one are visible, instead of the whole text.
+    pub causal: bool,
+    /// ALiBi: the score of a key decreases with its distance, by the slope of the head
+    /// ([`alibi_slope`]) per token. The value is the maximum bias.
+    pub alibi: Option<f32>,
     /// Sliding window: the number of most recent tokens that are visible, including the current
-    /// one.
+    /// one. Without `causal`, half of them (rounded down) are visible on either side.
     pub window: Option<u32>,
     /// Length of chunks: only tokens of the same chunk are visible. Chunks start at its multiples.
     pub chunk: Option<u32>,
@@ -121,12 +131,33 @@ pub struct Attention {
 impl Attention {
     /// All projections.
     pub fn linears(&self) -> impl Iterator<Item = &Linear> {
-        [&self.query, &self.key, &self.value].into_iter().chain(&self.output_gate).chain([&self.output])
+        self.inputs().chain([&self.output])
+    }
+
+    /// The projections of the input, without those of shared keys and values.
+    pub fn inputs(&self) -> impl Iterator<Item = &Linear> {
+        let own = self.kv_layer.is_none().then_some([&self.key, &self.value]);
+        std::iter::once(&self.query).chain(own.into_iter().flatten()).chain(&self.output_gate)
     }
 
     /// All norms.
     pub fn norms(&self) -> impl Iterator<Item = &Norm> {
         let heads = self.head_norms.iter().flat_map(|norms| [&norms.query, &norms.key]);
-        self.norm.iter().chain(heads).chain(&self.post_norm)
+        self.norm.iter().chain(heads).chain(&self.value_norm).chain(&self.post_norm)
     }
+}
+
+/// The slope of ALiBi for a head.
+///
+/// For a power of two of heads, slopes are a geometric series that ends at `2^-max_bias`. Further
+/// heads have the slopes between those of twice as many.
+pub fn alibi_slope(max_bias: f32, heads: usize, head: usize) -> f32 {
+    let whole = 1usize << heads.max(1).ilog2();
+    let base = |bias: f32| (-f64::from(bias) / whole as f64).exp2();
+    let slope = if head < whole {
+        base(max_bias).powi(head as i32 + 1)
+    } else {
+        base(max_bias / 2.0).powi(2 * (head - whole) as i32 + 1)
+    };
+    slope as f32
 }

@@ -17,6 +17,8 @@ pub enum HeadOrder {
 pub struct ShortConvolution {
     /// A row per channel, with a weight per token, the current token last.
     pub weight: Matrix,
+    /// Bias of each channel.
+    pub bias: Option<Vector>,
 }
 
 impl ShortConvolution {
@@ -99,10 +101,5 @@ impl DeltaNet {
             HeadOrder::Grouped => head / (self.heads / self.key_heads),
             HeadOrder::Tiled => head % self.key_heads,
         }
-    }
-
-    /// Values of the recurrent state: the convolution's window and the matrices of the heads.
-    pub fn state_values(&self) -> usize {
-        self.convolution.window() * self.convolution.channels() + self.heads * self.length * self.length
     }
 }

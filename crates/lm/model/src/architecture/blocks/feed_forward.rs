@@ -48,11 +48,27 @@ pub enum ExpertScores {
     Sigmoid,
 }
 
+/// Groups of consecutive experts, of which only some are eligible for a token: those with the
+/// highest sums of their two highest weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExpertGroups {
+    /// Number of groups.
+    pub count: usize,
+    /// Eligible groups.
+    pub used: usize,
+}
+
 /// How a mixture chooses experts for a token and weighs them: the `experts_per_token` experts with the highest
 /// weights.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Routing {
+    /// Norm of the residual stream, whose result is the router's input; `None` if the router reads
+    /// the input of the block.
+    pub norm: Option<Norm>,
+    /// Factor of the router's input.
+    pub input_scale: f32,
     /// Experts per token.
     pub experts_per_token: usize,
     /// How scores become weights.
@@ -64,6 +80,8 @@ pub struct Routing {
     pub normalized: bool,
     /// Factor of the weights.
     pub scale: f32,
+    /// Groups of experts, chosen first.
+    pub groups: Option<ExpertGroups>,
     /// Whether weights multiply the inputs of experts instead of their outputs.
     pub weighted_input: bool,
 }
@@ -85,11 +103,16 @@ pub enum FeedForwardKind {
 }
 
 /// An expert for all tokens, beside those that the router chooses.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SharedExpert {
     /// The network.
     pub network: GatedFeedForward,
+    /// Norm of the residual stream, whose result is the input; `None` if the network reads the
+    /// input of the block.
+    pub norm: Option<Norm>,
+    /// Norm of the output.
+    pub post_norm: Option<Norm>,
     /// Projection to one value, whose sigmoid is the factor of the network's output.
     pub gate: Option<Linear>,
 }
@@ -111,6 +134,12 @@ pub struct FeedForward {
     pub kind: FeedForwardKind,
     /// Activation of the gate.
     pub activation: Activation,
+    /// Sparse activation of a dense network: the activation is of `max(g - m - c * s, 0)`, where
+    /// `g` is the gate, `m` the mean of its values, `s` their standard deviation (of a sample) and
+    /// `c` this number.
+    pub sparsity: Option<f32>,
+    /// Norm of the experts' sum, before the output of the shared expert is added.
+    pub experts_norm: Option<Norm>,
     /// Shared expert, whose output is added to that of the network.
     pub shared: Option<SharedExpert>,
     /// Norm of the output, before it is added to the residual stream.
@@ -118,6 +147,11 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
+    /// Whether it is a mixture of experts.
+    pub fn has_experts(&self) -> bool {
+        matches!(self.kind, FeedForwardKind::Experts { .. })
+    }
+
     /// All projections.
     pub fn linears(&self) -> impl Iterator<Item = &Linear> {
         let (router, networks) = match &self.kind {
@@ -134,6 +168,16 @@ impl FeedForward {
             FeedForwardKind::Dense(_) => None,
             FeedForwardKind::Experts { routing, .. } => routing.bias.as_ref(),
         };
-        self.norm.iter().chain(&self.post_norm).flat_map(Norm::vectors).chain(bias)
+        self.norms().flat_map(Norm::vectors).chain(bias)
+    }
+
+    /// All norms.
+    pub fn norms(&self) -> impl Iterator<Item = &Norm> {
+        let router = match &self.kind {
+            FeedForwardKind::Dense(_) => None,
+            FeedForwardKind::Experts { routing, .. } => routing.norm.as_ref(),
+        };
+        let shared = self.shared.iter().flat_map(|shared| shared.norm.iter().chain(&shared.post_norm));
+        self.norm.iter().chain(router).chain(shared).chain(&self.experts_norm).chain(&self.post_norm)
     }
 }

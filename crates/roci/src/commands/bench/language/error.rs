@@ -11,6 +11,9 @@ pub(crate) enum BenchError {
     /// The tests have neither a prompt nor tokens to generate.
     #[error("nothing to measure: no prompt and no tokens to generate")]
     NoTests,
+    /// SQL rows cannot tell tests with different numbers of sequences apart.
+    #[error("`-o sql` has no column for the number of sequences")]
+    ParallelSql,
     /// The model file cannot be loaded.
     #[error(transparent)]
     File(LanguageError),
@@ -30,7 +33,7 @@ pub(crate) enum BenchError {
 impl BenchError {
     pub(crate) fn status(&self) -> ExitStatus {
         match self {
-            Self::NoTests => ExitStatus::Error,
+            Self::NoTests | Self::ParallelSql => ExitStatus::Error,
             Self::File(error) => error.status(),
             Self::Device { source, .. } => source.status(),
             Self::InvalidLogits { .. } => ExitStatus::Problems,
@@ -42,6 +45,7 @@ impl Hint for BenchError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NoTests => Some("give `-p` or `-n` a positive number".into()),
+            Self::ParallelSql => Some("use `-o csv` or `-o json`, or leave `--parallel` out".into()),
             Self::File(error) => error.hint(),
             Self::Device { source, .. } => source.hint(),
             Self::InvalidLogits { device, .. } => {

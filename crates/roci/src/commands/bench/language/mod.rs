@@ -10,12 +10,13 @@ mod print;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roci_engine::EngineError;
 use roci_gguf::Gguf;
 use roci_hal::{Device, Registry};
 use roci_lm::architecture::Model;
-use roci_lm_bench::{Entry, ModelInfo, Outcome, Runner, Setting, Test, TokenCost, plan, threads};
+use roci_lm_bench::{Entry, ModelInfo, Outcome, Runner, Sequences, Setting, Test, TokenCost, threads};
 use roci_lm_device::{DeviceModel, Options};
 
 use super::open;
@@ -29,6 +30,9 @@ use crate::printer::{Printer, one_line};
 pub(crate) use error::BenchError;
 use print::Results;
 
+/// Minimum time of the warm-up before the first result of a device.
+const WARM_UP: Duration = Duration::from_millis(500);
+
 /// A model and its tests.
 struct Bench<'a> {
     arguments: &'a BenchArgs,
@@ -38,6 +42,9 @@ struct Bench<'a> {
     about: ModelInfo,
     work: TokenCost,
     tests: Vec<Test>,
+    sequences: Sequences,
+    /// Computes experts for other devices.
+    cpu: Option<Device>,
 }
 
 /// Measures and prints. A device that fails ends only its own tests.
@@ -47,8 +54,14 @@ pub(super) fn run(
     registry: &Registry,
     printer: &Printer,
 ) -> Result<ExitStatus, CliError> {
-    let bench = Bench::new(path, arguments, printer)?;
+    let mut bench = Bench::new(path, arguments, printer)?;
     let devices = open(registry, arguments, printer)?;
+    if arguments.text.experts.layers().is_some_and(|layers| layers > 0) {
+        let open = || registry.open(&registry.parse("cpu")?, None);
+        let failed =
+            |error: roci_hal::Error| BenchError::Device { device: "cpu".to_owned(), source: Box::new(error.into()) };
+        bench.cpu = Some(open().map_err(failed)?);
+    }
     interrupt::listen();
     let format = if arguments.format.json { Some(BenchOutput::Json) } else { arguments.text.output };
     let mut results = Results::new(printer, format);
@@ -80,15 +93,21 @@ pub(super) fn run(
 impl<'a> Bench<'a> {
     /// Checks the file and the tests before a device is opened.
     fn new(path: &Path, arguments: &'a BenchArgs, printer: &'a Printer) -> Result<Self, BenchError> {
-        let tests = plan(&arguments.text.n_prompt, &arguments.text.n_gen, &arguments.text.n_depth);
-        let longest = tests.iter().map(Test::context).max().ok_or(BenchError::NoTests)?;
+        let tests = arguments.text.plan();
+        let sequences = Sequences::of(&tests);
+        if tests.is_empty() {
+            return Err(BenchError::NoTests);
+        }
+        if sequences.count > 1 && arguments.text.output == Some(BenchOutput::Sql) {
+            return Err(BenchError::ParallelSql);
+        }
         let file = Gguf::open(path).map_err(|source| LanguageError::File { path: path.to_owned(), source });
         let file = file.map_err(BenchError::File)?;
-        let context = u32::try_from(longest).unwrap_or(u32::MAX);
+        let context = u32::try_from(sequences.first).unwrap_or(u32::MAX);
         let model = Model::new(&file, Some(context)).map_err(|error| BenchError::File(error.into()))?;
         let about = ModelInfo::new(path, &file, &model);
         let work = TokenCost::of(&file, &model);
-        Ok(Self { arguments, printer, file: Arc::new(file), model, about, work, tests })
+        Ok(Self { arguments, printer, file: Arc::new(file), model, about, work, tests, sequences, cpu: None })
     }
 
     /// All tests on one device.
@@ -111,7 +130,7 @@ impl<'a> Bench<'a> {
         };
         let repeats = self.arguments.text.repetitions;
         let bar = self.printer.progress(self.tests.len() * (repeats as usize + 1));
-        let mut runner = Runner::new(&mut forward, &interrupt::requested);
+        let mut runner = Runner::new(&mut forward, &interrupt::requested, &self.sequences).with_warm_up(WARM_UP);
         for test in &self.tests {
             if interrupt::requested() {
                 break;
@@ -158,32 +177,30 @@ impl<'a> Bench<'a> {
         let options = Options {
             cache: text.cache_type,
             exact: text.exact,
+            cpu_expert_layers: text.experts.layers().unwrap_or(0),
             specialize: specialize()?,
-            cache_tokens: Some(self.model.context as usize),
+            cache_tokens: Some(self.sequences.cache_tokens(Options::default().page_size)),
             max_batch_tokens: text.ubatch_size.map(|batch| batch as usize),
-            max_chunks: 1,
-            state_slots: 1,
+            max_chunks: self.sequences.count,
+            state_slots: self.sequences.count,
             ..Options::default()
         };
+        let on_cpu = roci_kernels::runs_native_kernels(device.info());
+        let devices: Vec<Device> =
+            std::iter::once(device).chain(self.cpu.as_ref().filter(|_| !on_cpu)).cloned().collect();
         let bar = self.printer.progress(1);
         bar.set_message(format!("loading {} on {}", self.about.kind, device.info().uri));
         let on_progress = |done: u64, total: u64| {
             bar.set_length(total);
             bar.set_position(done);
         };
-        let loaded = DeviceModel::load(
-            Arc::clone(&self.file),
-            self.model.clone(),
-            std::slice::from_ref(device),
-            &options,
-            &on_progress,
-        );
+        let loaded = DeviceModel::load(Arc::clone(&self.file), self.model.clone(), &devices, &options, &on_progress);
         let loaded = loaded.and_then(|mut model| load_kernels(&mut model, &bar).map(|()| model));
         bar.finish_and_clear();
         loaded.map_err(|error| match error {
             // Replaces the hint, which names options of other verbs.
             roci_lm_device::Error::Memory { message, .. } => {
-                let hint = "use fewer tokens (`-p`, `-n`, `--n-depth`), a smaller KV cache (`--cache-type q8_0`), or a smaller model";
+                let hint = "use fewer tokens (`-p`, `-n`, `--n-depth`), fewer sequences (`--parallel`), a smaller KV cache (`--cache-type q8_0`), or a smaller model";
                 roci_lm_device::Error::Memory { message, hint: hint.to_owned() }.into()
             }
             error => error.into(),
@@ -195,8 +212,6 @@ impl<'a> Bench<'a> {
 mod tests {
     use clap::Parser;
 
-    use roci_lm_bench::plan;
-
     use crate::cli::{Cli, Command};
 
     fn names(options: &str) -> Vec<String> {
@@ -204,10 +219,7 @@ mod tests {
         let Command::Bench(arguments) = Cli::try_parse_from(line.split_whitespace()).expect("valid").command else {
             unreachable!("it is bench")
         };
-        plan(&arguments.text.n_prompt, &arguments.text.n_gen, &arguments.text.n_depth)
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        arguments.text.plan().iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -218,6 +230,7 @@ mod tests {
         assert_eq!(names("--n-prompt 7 --n-gen 8 --n-depth 9 --repetitions 1"), ["pp7 @ d9", "tg8 @ d9"]);
         assert_eq!(names("--prompt 7 --written 8 --depth 9 --repeats 1"), ["pp7 @ d9", "tg8 @ d9"]);
         assert_eq!(names("-p 5,5 -n 0,0"), ["pp5"]);
+        assert_eq!(names("-p 5 -n 3 --parallel 1,8"), ["pp5", "tg3", "tg3 x8"]);
         assert_eq!(names("-p 0 -n 0"), [""; 0]);
     }
 }

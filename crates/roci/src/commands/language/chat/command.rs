@@ -9,6 +9,7 @@ pub(super) enum ChatCommand {
     Reset,
     System(String),
     Save(PathBuf),
+    Image(PathBuf),
     Seed(u64),
     Temperature(f32),
     Quit,
@@ -18,6 +19,7 @@ pub(super) enum ChatCommand {
 pub(super) const HELP: &str = "\
 /reset          clear the conversation
 /system TEXT    set the system prompt and clear the conversation; without TEXT, remove it
+/image FILE     add a PNG or JPEG image to the next message
 /save FILE      write the conversation as JSON messages
 /seed N         set the seed of sampling; the same seed gives the same answer
 /temperature X  set the temperature; 0 is greedy sampling
@@ -40,6 +42,8 @@ impl ChatCommand {
             "help" | "" => Ok(Self::Help),
             "reset" => Ok(Self::Reset),
             "system" => Ok(Self::System(rest.to_owned())),
+            "image" if rest.is_empty() => Err(missing("a file name")),
+            "image" => Ok(Self::Image(PathBuf::from(rest))),
             "save" if rest.is_empty() => Err(missing("a file name")),
             "save" => Ok(Self::Save(PathBuf::from(rest))),
             "seed" => rest.parse().map(Self::Seed).map_err(|_| missing("a whole number of at least 0")),
@@ -61,6 +65,7 @@ mod tests {
         assert_eq!(ChatCommand::parse(" /reset "), Some(Ok(ChatCommand::Reset)));
         assert_eq!(ChatCommand::parse("/system  be kind "), Some(Ok(ChatCommand::System("be kind".into()))));
         assert_eq!(ChatCommand::parse("/save a b.json"), Some(Ok(ChatCommand::Save("a b.json".into()))));
+        assert_eq!(ChatCommand::parse("/image cat.jpg"), Some(Ok(ChatCommand::Image("cat.jpg".into()))));
         assert_eq!(ChatCommand::parse("/seed 7"), Some(Ok(ChatCommand::Seed(7))));
         assert_eq!(ChatCommand::parse("/temperature 0.5"), Some(Ok(ChatCommand::Temperature(0.5))));
         assert_eq!(ChatCommand::parse("/quit"), Some(Ok(ChatCommand::Quit)));
@@ -72,6 +77,7 @@ mod tests {
             ("/sed 1", "unknown command /sed"),
             ("/seed -1", "whole number"),
             ("/save", "file"),
+            ("/image", "file"),
             ("/temperature x", "number"),
         ] {
             let message = ChatCommand::parse(line).expect("it starts with a slash").expect_err(line);
@@ -81,7 +87,7 @@ mod tests {
 
     #[test]
     fn help_names_every_command() {
-        for word in ["reset", "system", "save", "seed", "temperature", "quit"] {
+        for word in ["reset", "system", "image", "save", "seed", "temperature", "quit"] {
             assert!(HELP.contains(&format!("/{word}")), "{word}");
         }
     }

@@ -4,10 +4,12 @@ mod command;
 mod input;
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use roci_base::Hint as _;
-use roci_engine::{Request, Settings};
+use roci_engine::{Image, Request, Settings, image_marker};
 use roci_lm::json::Json;
 use roci_lm::template::message;
 
@@ -29,6 +31,9 @@ pub(crate) fn run(arguments: &ChatArgs, drivers: &DriverArgs, printer: &Printer)
         context: arguments.language.context,
         cache: arguments.language.cache_type,
         exact: arguments.language.exact,
+        speculation: &arguments.language.speculation,
+        mmproj: arguments.language.mmproj.as_deref(),
+        experts: arguments.language.experts.layers(),
         settings: Settings { max_batch: 1, max_waiting: 0 },
     };
     interrupt::listen();
@@ -50,6 +55,9 @@ pub(crate) fn run(arguments: &ChatArgs, drivers: &DriverArgs, printer: &Printer)
     let mut chat = Chat {
         system: arguments.language.system.clone(),
         messages: Vec::new(),
+        marker: image_marker(),
+        images: Vec::new(),
+        pending: 0,
         request,
         stats: arguments.stats,
         loaded,
@@ -66,6 +74,12 @@ struct Chat<'a> {
     system: Option<String>,
     /// The messages so far, without the system prompt.
     messages: Vec<Json>,
+    /// Stands for an image in messages.
+    marker: String,
+    /// The images of the messages and of the next one, with their files.
+    images: Vec<(Arc<Image>, PathBuf)>,
+    /// How many of them belong to the next message.
+    pending: usize,
     request: Request,
     stats: bool,
     printer: &'a Printer,
@@ -115,11 +129,18 @@ impl Chat<'_> {
     /// Generates an answer and appends both messages to the conversation.
     fn answer(&mut self, text: &str) -> Result<(), CliError> {
         let system = self.system.as_deref().map(|text| message("system", text));
-        let question = message("user", text);
+        let question = message("user", &format!("{}{text}", self.marker.repeat(self.pending)));
         let messages: Vec<Json> =
             system.into_iter().chain(self.messages.iter().cloned()).chain([question.clone()]).collect();
-        let prompt = self.loaded.prompts.encode_conversation(messages).map_err(LanguageError::from)?;
-        let request = Request { prompt, ..self.request.clone() };
+        let images: Vec<Arc<Image>> = self.images.iter().map(|(image, _)| Arc::clone(image)).collect();
+        let prompt = match &images[..] {
+            [] => self.loaded.prompts.encode_conversation(messages).map_err(LanguageError::from)?,
+            images => {
+                let text = self.loaded.prompts.render(messages).map_err(LanguageError::from)?;
+                self.loaded.with_images(&text, &self.marker, images, true)?
+            }
+        };
+        let request = Request { prompt, images, ..self.request.clone() };
         let generation = self.loaded.engine.generate(request).map_err(LanguageError::from)?;
         let terminal = std::io::stdout().is_terminal();
         let answer = generate::read_answer::<CliError>(generation, |text| {
@@ -136,6 +157,7 @@ impl Chat<'_> {
                 self.printer.note("the context is full: /reset clears the conversation, `--context` sets a larger one");
             }
         }
+        self.pending = 0;
         self.messages.extend([question, message("assistant", &answer.text)]);
         Ok(())
     }
@@ -144,14 +166,21 @@ impl Chat<'_> {
         let reply = match command {
             ChatCommand::Help => HELP.trim_end().to_owned(),
             ChatCommand::Reset => {
-                self.messages.clear();
+                self.clear();
                 "conversation cleared".to_owned()
             }
             ChatCommand::System(text) => {
                 self.system = Some(text).filter(|text| !text.is_empty());
-                self.messages.clear();
+                self.clear();
                 "conversation cleared, new system prompt set".to_owned()
             }
+            ChatCommand::Image(path) => match self.add_image(path) {
+                Ok(rows) => format!("the next message has this image, of {rows} tokens"),
+                Err(error) => match error.hint() {
+                    Some(hint) => format!("{error}: {hint}"),
+                    None => error.to_string(),
+                },
+            },
             ChatCommand::Seed(seed) => {
                 self.request.sampling.seed = seed;
                 format!("the seed is {seed}")
@@ -179,10 +208,48 @@ impl Chat<'_> {
         Ok(())
     }
 
+    /// Clears the conversation.
+    fn clear(&mut self) {
+        self.messages.clear();
+        self.images.clear();
+        self.pending = 0;
+    }
+
+    /// Adds an image to the next message. Returns its number of tokens.
+    fn add_image(&mut self, path: PathBuf) -> Result<usize, LanguageError> {
+        let vision = self.loaded.vision.as_ref().ok_or(LanguageError::NoVision)?;
+        let image = vision.image(&path, &self.loaded.engine)?;
+        let rows = image.count();
+        self.images.push((image, path));
+        self.pending += 1;
+        Ok(rows)
+    }
+
+    /// A message with images as parts, as in OpenAI's API.
+    fn with_parts(&self, message: &Json, paths: &mut impl Iterator<Item = PathBuf>) -> Json {
+        let mut entries = message.as_object().unwrap_or_default().to_vec();
+        for (_, content) in entries.iter_mut().filter(|(name, _)| name == "content") {
+            let Some(text) = content.as_str().filter(|text| text.contains(&self.marker)) else { continue };
+            let entry = |name: &str, value: Json| (name.to_owned(), value);
+            let image = |path: PathBuf| {
+                let url = Json::from(format!("file://{}", path.display()).as_str());
+                let url = Json::Object(vec![entry("url", url)]);
+                Json::Object(vec![entry("type", Json::from("image_url")), entry("image_url", url)])
+            };
+            let count = text.matches(&self.marker).count();
+            let words = Json::from(text.replace(&self.marker, "").as_str());
+            let words = Json::Object(vec![entry("type", Json::from("text")), entry("text", words)]);
+            *content = Json::Array(paths.take(count).map(image).chain([words]).collect());
+        }
+        Json::Object(entries)
+    }
+
     /// Writes the conversation as JSON messages of the OpenAI API.
     fn save(&self, path: &std::path::Path) -> std::io::Result<()> {
         let system = self.system.as_deref().map(|text| message("system", text));
-        let messages: Vec<Json> = system.into_iter().chain(self.messages.iter().cloned()).collect();
+        let mut paths = self.images.iter().map(|(_, path)| path.clone());
+        let messages: Vec<Json> = self.messages.iter().map(|message| self.with_parts(message, &mut paths)).collect();
+        let messages: Vec<Json> = system.into_iter().chain(messages).collect();
         let text = serde_json::to_string_pretty(&messages).map_err(std::io::Error::from)?;
         std::fs::write(path, text + "\n")
     }

@@ -1,0 +1,196 @@
+// y = W * x for a small batch of tokens by packed 8-bit dot products. x is quantized by
+// `lm_quantize_i8`. Memory-bound: W is read once per eight tokens, and the workgroups of the next
+// eight tokens follow at once, while it is in a cache.
+//
+// A workgroup of 128 computes 16 rows: four teams of 32 invocations compute four rows each, and
+// each invocation processes a group of 32 columns per step. Codes become signed bytes once for all
+// tokens. Sums are reduced in workgroup memory at the end, without subgroups.
+
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> codes: array<Codes>;
+@group(0) @binding(1) var<storage, read> scales: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> bias: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+
+// Sums of four rows of four tokens per invocation, and then of eight invocations.
+var<workgroup> partials: array<vec4<f32>, 512>;
+var<workgroup> reduced: array<vec4<f32>, 128>;
+
+// A group of a row: codes as signed bytes, scale and offset of its halves.
+struct RowGroup {
+    low: vec4<u32>,
+    high: vec4<u32>,
+    low_scale: vec2<f32>,
+    high_scale: vec2<f32>,
+}
+
+// The same of four rows.
+struct FourRows {
+    a: RowGroup,
+    b: RowGroup,
+    c: RowGroup,
+    d: RowGroup,
+}
+
+// Four-bit codes, one per byte, as signed bytes.
+fn signed_bytes(nibbles: u32) -> u32 {
+    if has_codebook() {
+        return pack4xI8(vec4<i32>(decode_codes(0u, nibbles, nibbles, vec2<u32>())));
+    }
+    return nibbles;
+}
+
+fn signed_vec4(nibbles: vec4<u32>) -> vec4<u32> {
+    return vec4<u32>(
+        signed_bytes(nibbles.x),
+        signed_bytes(nibbles.y),
+        signed_bytes(nibbles.z),
+        signed_bytes(nibbles.w),
+    );
+}
+
+fn load_group(group: u32) -> RowGroup {
+    let words = scale_words(group);
+    var loaded: RowGroup;
+    if has_byte_codes() {
+        loaded.low = expand_unit(load_unit(group * 2u));
+        loaded.high = expand_unit(load_unit(group * 2u + 1u));
+    } else {
+        let packed = load_unit(group);
+        let mask = vec4<u32>(0x0f0f0f0fu);
+        loaded.low = signed_vec4(packed & mask);
+        loaded.high = signed_vec4((packed >> vec4<u32>(4u)) & mask);
+    }
+    loaded.low_scale = decode_scale(words, 0u);
+    loaded.high_scale = decode_scale(words, 1u);
+    return loaded;
+}
+
+fn dot_i8(a: vec4<u32>, b: vec4<u32>) -> i32 {
+    return (dot4I8Packed(a.x, b.x) + dot4I8Packed(a.y, b.y)) + (dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w));
+}
+
+// A group of a row times x; `x_scale` has the scale of x and its sums over the halves.
+fn group_dot(row: RowGroup, low: vec4<u32>, high: vec4<u32>, x_scale: vec4<f32>) -> f32 {
+    if has_half_scales() {
+        let products = row.low_scale.x * f32(dot_i8(row.low, low)) + row.high_scale.x * f32(dot_i8(row.high, high));
+        return x_scale.x * products + (row.low_scale.y * x_scale.y + row.high_scale.y * x_scale.z);
+    }
+    let products = x_scale.x * row.low_scale.x * f32(dot_i8(row.low, low) + dot_i8(row.high, high));
+    if !has_offset() {
+        return products;
+    }
+    return products + row.low_scale.y * (x_scale.y + x_scale.z);
+}
+
+// A group of four rows times x.
+fn four_dots(rows: FourRows, at: u32) -> vec4<f32> {
+    let low = x[at];
+    let high = x[at + 1u];
+    let x_scale = bitcast<vec4<f32>>(x[at + 2u]);
+    return vec4<f32>(
+        group_dot(rows.a, low, high, x_scale),
+        group_dot(rows.b, low, high, x_scale),
+        group_dot(rows.c, low, high, x_scale),
+        group_dot(rows.d, low, high, x_scale),
+    );
+}
+
+// Adds up the sums of eight invocations.
+fn reduce(lane: u32) {
+    let at = lane / 32u * 128u + lane / 8u % 4u * 32u + lane % 8u;
+    reduced[lane] = (partials[at] + partials[at + 8u]) + (partials[at + 16u] + partials[at + 24u]);
+}
+
+// Adds up what `reduce` has left and applies the epilogue to the tile, for four tokens.
+fn store(first_token: u32, tile: u32, lane: u32) {
+    let token = first_token + lane / 8u;
+    let row = tile + lane % 8u * 2u;
+    if lane < 32u && token < params.tokens && row < params.rows {
+        let start = lane / 2u * 8u;
+        let low = (reduced[start] + reduced[start + 1u]) + (reduced[start + 2u] + reduced[start + 3u]);
+        let high = (reduced[start + 4u] + reduced[start + 5u]) + (reduced[start + 6u] + reduced[start + 7u]);
+        let sum = low + high;
+        let sums = select(sum.xy, sum.zw, lane % 2u == 1u);
+        if (params.flags & GATE) != 0u {
+            epilogue_gated(token, row, 0u, sums);
+        } else {
+            epilogue(token, row, 0u, sums.x);
+            if row + 1u < params.rows {
+                epilogue(token, row + 1u, 0u, sums.y);
+            }
+        }
+    }
+}
+
+@compute @workgroup_size(128)
+fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let groups_per_row = params.columns / 32u;
+    let first_token = group.x * 8u;
+    let count = min(params.tokens - first_token, 8u);
+    let tile = group.y * 16u;
+    // Rows past the end are clamped to the last, and their results dropped.
+    let rows = (vec4<u32>(tile + lane / 32u * 4u) + vec4<u32>(0u, 1u, 2u, 3u));
+    let starts = min(rows, vec4<u32>(params.rows - 1u)) * vec4<u32>(groups_per_row);
+    // Words of x between tokens, in uvec4s.
+    let pitch = groups_per_row * 3u;
+    let x_start = first_token * pitch;
+    var sums0 = vec4<f32>();
+    var sums1 = vec4<f32>();
+    var sums2 = vec4<f32>();
+    var sums3 = vec4<f32>();
+    var sums4 = vec4<f32>();
+    var sums5 = vec4<f32>();
+    var sums6 = vec4<f32>();
+    var sums7 = vec4<f32>();
+    for (var at = lane % 32u; at < groups_per_row; at += 32u) {
+        let four = FourRows(
+            load_group(starts.x + at),
+            load_group(starts.y + at),
+            load_group(starts.z + at),
+            load_group(starts.w + at),
+        );
+        let x_at = x_start + at * 3u;
+        sums0 += four_dots(four, x_at);
+        if count > 1u {
+            sums1 += four_dots(four, x_at + pitch);
+        }
+        if count > 2u {
+            sums2 += four_dots(four, x_at + 2u * pitch);
+        }
+        if count > 3u {
+            sums3 += four_dots(four, x_at + 3u * pitch);
+        }
+        if count > 4u {
+            sums4 += four_dots(four, x_at + 4u * pitch);
+        }
+        if count > 5u {
+            sums5 += four_dots(four, x_at + 5u * pitch);
+        }
+        if count > 6u {
+            sums6 += four_dots(four, x_at + 6u * pitch);
+        }
+        if count > 7u {
+            sums7 += four_dots(four, x_at + 7u * pitch);
+        }
+    }
+    partials[lane] = sums0;
+    partials[lane + 128u] = sums1;
+    partials[lane + 256u] = sums2;
+    partials[lane + 384u] = sums3;
+    workgroupBarrier();
+    reduce(lane);
+    workgroupBarrier();
+    store(first_token, tile, lane);
+    if count > 4u {
+        partials[lane] = sums4;
+        partials[lane + 128u] = sums5;
+        partials[lane + 256u] = sums6;
+        partials[lane + 384u] = sums7;
+        workgroupBarrier();
+        reduce(lane);
+        workgroupBarrier();
+        store(first_token + 4u, tile, lane);
+    }
+}

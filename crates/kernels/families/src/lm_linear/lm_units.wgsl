@@ -1,0 +1,12 @@
+// Units of a uvec4 of codes, for kernels whose `codes` binding has that type; appended to their
+// source. `lm_weights_compact.wgsl` has those of the other formats.
+
+alias Codes = vec4<u32>;
+
+fn load_unit(unit: u32) -> vec4<u32> {
+    return codes[unit];
+}
+
+fn expand_unit(raw: vec4<u32>) -> vec4<u32> {
+    return raw;
+}

@@ -1,0 +1,368 @@
+// Weights in the compact formats of `params::WeightFormat`, whose codes have a fractional number of
+// bytes per 32 columns; appended to the source of the kernels that use it.
+//
+// A unit is sixteen columns, half a group. `load_unit` reads its words, without decoding them, so
+// that the loads can stay in flight; `expand_unit` turns them into sixteen bytes in order. Formats
+// with a grid have it at the start of `scales`: a word with four bytes per entry for IQ3 types, two
+// 16-bit entries per word for the others.
+
+override FORMAT: u32;
+
+const Q5_0 = 11u;
+const Q5_1 = 12u;
+const Q5_K = 13u;
+const Q6_K = 14u;
+const Q2_K = 15u;
+const Q3_K = 16u;
+const TQ2_0 = 17u;
+const Q2_0 = 18u;
+const Q1_0 = 19u;
+const IQ1_S = 20u;
+const IQ1_M = 21u;
+const IQ2_XXS = 22u;
+const IQ2_XS = 23u;
+const IQ2_S = 24u;
+const IQ3_XXS = 25u;
+const IQ3_S = 26u;
+
+alias Codes = u32;
+
+// Codes are bytes after `expand_unit`.
+fn has_byte_codes() -> bool {
+    return true;
+}
+
+// Nibbles are indices of a table.
+fn has_codebook() -> bool {
+    return false;
+}
+
+// Weights have an offset beside the scale.
+fn has_offset() -> bool {
+    return FORMAT < IQ2_XXS;
+}
+
+// The halves of a group have scales of their own.
+fn has_half_scales() -> bool {
+    return FORMAT == Q6_K || FORMAT == Q2_K || FORMAT == Q3_K || FORMAT == IQ1_M || FORMAT == IQ2_XS || FORMAT == IQ2_S;
+}
+
+// Words of the grid.
+fn grid_size() -> u32 {
+    if FORMAT == IQ1_S || FORMAT == IQ1_M {
+        return 1024u;
+    }
+    if FORMAT == IQ2_S || FORMAT == IQ3_S {
+        return 512u;
+    }
+    if FORMAT == IQ2_XS || FORMAT == IQ3_XXS {
+        return 256u;
+    }
+    if FORMAT == IQ2_XXS {
+        return 128u;
+    }
+    return 0u;
+}
+
+// The 16-bit number `at` behind the grid, in the low half of a word; the high half is undefined.
+fn half_word(at: u32) -> u32 {
+    return scales[grid_size() + at / 2u] >> (at % 2u * 16u);
+}
+
+fn grid_entry(index: u32) -> u32 {
+    return (scales[index / 2u] >> (index % 2u * 16u)) & 0xffffu;
+}
+
+fn load_unit(unit: u32) -> vec4<u32> {
+    let group = unit / 2u;
+    let half = unit % 2u;
+    if FORMAT == Q5_0 || FORMAT == Q5_1 || FORMAT == Q5_K {
+        let at = group * 5u;
+        let low = at + half * 2u;
+        return vec4<u32>(codes[low], codes[low + 1u], codes[at + 4u] >> (half * 16u), 0u);
+    }
+    if FORMAT == Q6_K {
+        return vec4<u32>(codes[unit * 3u], codes[unit * 3u + 1u], codes[unit * 3u + 2u], 0u);
+    }
+    if FORMAT == Q3_K {
+        return vec4<u32>(codes[group * 3u + half], codes[group * 3u + 2u] >> (half * 16u), 0u, 0u);
+    }
+    if FORMAT == Q1_0 {
+        return vec4<u32>(codes[group] >> (half * 16u), 0u, 0u, 0u);
+    }
+    if FORMAT == IQ1_S {
+        let high = half_word(group / 8u * 9u + 1u + group % 8u);
+        return vec4<u32>(codes[group] >> (half * 16u), (high >> (half * 6u)) & 63u, high & 0x8000u, 0u);
+    }
+    if FORMAT == IQ1_M {
+        let high = half_word(group / 8u * 12u + 4u + group % 8u) >> (half * 8u);
+        return vec4<u32>(codes[group] >> (half * 16u), high, 0u, 0u);
+    }
+    if FORMAT == IQ2_S {
+        let high = half_word(group / 8u * 9u + 1u + group % 8u) >> (half * 4u);
+        return vec4<u32>(codes[unit], high, 0u, 0u);
+    }
+    if FORMAT == IQ3_XXS {
+        return vec4<u32>(codes[group * 3u + half], codes[group * 3u + 2u] >> (half * 14u), 0u, 0u);
+    }
+    if FORMAT == IQ3_S {
+        let high = half_word(group / 8u * 7u + 1u + group % 8u / 2u) >> (group % 2u * 8u + half * 4u);
+        return vec4<u32>(codes[group * 3u + half], codes[group * 3u + 2u] >> (half * 16u), high, 0u);
+    }
+    return vec4<u32>(codes[unit], 0u, 0u, 0u);
+}
+
+// Four bits as four bytes.
+fn spread_bits(bits: u32) -> u32 {
+    return ((bits & 15u) * 0x00204081u) & 0x01010101u;
+}
+
+// Four digits of two bits as four bytes.
+fn spread_pairs(digits: u32) -> u32 {
+    let halves = ((digits & 0xffu) | (digits << 12u)) & 0x000f000fu;
+    return (halves | (halves << 6u)) & 0x03030303u;
+}
+
+// Negates the bytes whose bit of `signs` is set. All are positive, so that no byte carries.
+fn with_signs(magnitudes: u32, signs: u32) -> u32 {
+    let ones = spread_bits(signs);
+    return (magnitudes ^ (ones * 255u)) + ones;
+}
+
+// Eight signs from seven: an even number of them is negative.
+fn even_signs(signs: u32) -> u32 {
+    let seven = signs & 127u;
+    return seven | ((countOneBits(seven) & 1u) << 7u);
+}
+
+// The magnitudes 8, 25 and 43 for four digits.
+fn iq2_magnitudes(digits: u32) -> u32 {
+    let indices = spread_pairs(digits);
+    return 0x08080808u + indices * 17u + ((indices >> 1u) & 0x01010101u);
+}
+
+// Four values of each of two entries of eight.
+fn iq2_words(first: u32, second: u32, signs: vec2<u32>) -> vec4<u32> {
+    return vec4<u32>(
+        with_signs(iq2_magnitudes(first), signs.x),
+        with_signs(iq2_magnitudes(first >> 8u), signs.x >> 4u),
+        with_signs(iq2_magnitudes(second), signs.y),
+        with_signs(iq2_magnitudes(second >> 8u), signs.y >> 4u),
+    );
+}
+
+// Eight values from -9 to 9, plus nine: an entry of -1, 0 and 1 in eighths, plus or minus one.
+fn iq1_words(entry: u32, minus: bool) -> vec2<u32> {
+    let step = select(0x02020202u, 0u, minus);
+    return vec2<u32>(spread_pairs(entry) * 8u + step, spread_pairs(entry >> 8u) * 8u + step);
+}
+
+fn expand_unit(raw: vec4<u32>) -> vec4<u32> {
+    let shifts = vec4<u32>(0u, 2u, 4u, 6u);
+    if FORMAT == Q5_0 || FORMAT == Q5_1 || FORMAT == Q5_K {
+        let low = vec4<u32>(raw.x, raw.y, raw.x >> 4u, raw.y >> 4u) & vec4<u32>(0x0f0f0f0fu);
+        let high = vec4<u32>(
+            spread_bits(raw.z), spread_bits(raw.z >> 4u), spread_bits(raw.z >> 8u), spread_bits(raw.z >> 12u),
+        );
+        return low | (high << vec4<u32>(4u));
+    }
+    if FORMAT == Q6_K {
+        let low = vec4<u32>(raw.x, raw.y, raw.x >> 4u, raw.y >> 4u) & vec4<u32>(0x0f0f0f0fu);
+        return low | (((vec4<u32>(raw.z) >> shifts) & vec4<u32>(0x03030303u)) << vec4<u32>(4u));
+    }
+    if FORMAT == Q3_K {
+        let high = vec4<u32>(
+            spread_bits(raw.y), spread_bits(raw.y >> 4u), spread_bits(raw.y >> 8u), spread_bits(raw.y >> 12u),
+        );
+        return ((vec4<u32>(raw.x) >> shifts) & vec4<u32>(0x03030303u)) | (high << vec4<u32>(2u));
+    }
+    if FORMAT == Q1_0 {
+        return vec4<u32>(
+            spread_bits(raw.x), spread_bits(raw.x >> 4u), spread_bits(raw.x >> 8u), spread_bits(raw.x >> 12u),
+        );
+    }
+    if FORMAT == IQ1_S {
+        let first = iq1_words(grid_entry((raw.x & 0xffu) | ((raw.y & 7u) << 8u)), raw.z != 0u);
+        let second = iq1_words(grid_entry(((raw.x >> 8u) & 0xffu) | ((raw.y & 56u) << 5u)), raw.z != 0u);
+        return vec4<u32>(first, second);
+    }
+    if FORMAT == IQ1_M {
+        let first = iq1_words(grid_entry((raw.x & 0xffu) | ((raw.y & 7u) << 8u)), (raw.y & 8u) != 0u);
+        let second = iq1_words(grid_entry(((raw.x >> 8u) & 0xffu) | ((raw.y & 112u) << 4u)), (raw.y & 128u) != 0u);
+        return vec4<u32>(first, second);
+    }
+    if FORMAT == IQ2_XXS {
+        let signs = vec2<u32>(even_signs(raw.x >> 16u), even_signs(raw.x >> 23u));
+        return iq2_words(grid_entry(raw.x & 0xffu), grid_entry((raw.x >> 8u) & 0xffu), signs);
+    }
+    if FORMAT == IQ2_XS {
+        let signs = vec2<u32>(even_signs(raw.x >> 9u), even_signs(raw.x >> 25u));
+        return iq2_words(grid_entry(raw.x & 511u), grid_entry((raw.x >> 16u) & 511u), signs);
+    }
+    if FORMAT == IQ2_S {
+        let first = grid_entry((raw.x & 0xffu) | ((raw.y & 3u) << 8u));
+        let second = grid_entry(((raw.x >> 8u) & 0xffu) | ((raw.y & 12u) << 6u));
+        return iq2_words(first, second, vec2<u32>(raw.x >> 16u, raw.x >> 24u));
+    }
+    if FORMAT == IQ3_XXS || FORMAT == IQ3_S {
+        var signs = raw.y;
+        var high = vec4<u32>();
+        if FORMAT == IQ3_XXS {
+            signs = even_signs(raw.y) | (even_signs(raw.y >> 7u) << 8u);
+        } else {
+            high = ((vec4<u32>(raw.z) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(8u);
+        }
+        let at = ((vec4<u32>(raw.x) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(0xffu)) | high;
+        return vec4<u32>(
+            with_signs(scales[at.x], signs),
+            with_signs(scales[at.y], signs >> 4u),
+            with_signs(scales[at.z], signs >> 8u),
+            with_signs(scales[at.w], signs >> 12u),
+        );
+    }
+    return (vec4<u32>(raw.x) >> shifts) & vec4<u32>(0x03030303u);
+}
+
+// Four adjacent codes, of an expanded word.
+fn decode_codes(chunk: u32, word: u32, next: u32, following: vec2<u32>) -> vec4<f32> {
+    return vec4<f32>(unpack4xI8(word));
+}
+
+// Four adjacent codes of a group; `chunk` selects one of eight.
+fn load_chunk(group: u32, chunk: u32) -> vec4<f32> {
+    let unit = expand_unit(load_unit(group * 2u + chunk / 4u));
+    let pair = select(unit.xy, unit.zw, (chunk & 2u) != 0u);
+    return vec4<f32>(unpack4xI8(select(pair.x, pair.y, (chunk & 1u) != 0u)));
+}
+
+// The words with the scales and offsets of a group; `group` counts groups of the whole matrix.
+// Separate from decoding them, so that the loads can stay in flight.
+fn scale_words(group: u32) -> vec2<u32> {
+    let block = group / 8u;
+    let within = group % 8u;
+    if FORMAT == Q5_0 {
+        return vec2<u32>(half_word(group), 0u);
+    }
+    if FORMAT == Q2_0 {
+        return vec2<u32>(half_word(group / 2u), 0u);
+    }
+    if FORMAT == Q1_0 {
+        return vec2<u32>(half_word(group / 4u), 0u);
+    }
+    if FORMAT == Q5_1 {
+        return vec2<u32>(scales[group], 0u);
+    }
+    if FORMAT == Q5_K || FORMAT == Q2_K {
+        let own = half_word(block * 10u + 2u + within);
+        return vec2<u32>(scales[block * 5u], own);
+    }
+    if FORMAT == Q6_K {
+        return vec2<u32>(half_word(block * 9u), half_word(block * 9u + 1u + within));
+    }
+    if FORMAT == Q3_K {
+        let low = (half_word(block * 7u + 1u + within / 2u) >> (within % 2u * 8u)) & 0xffu;
+        let high = (half_word(block * 7u + 5u + within / 4u) >> (within % 4u * 4u)) & 15u;
+        return vec2<u32>(half_word(block * 7u), low | (high << 8u));
+    }
+    if FORMAT == IQ1_S || FORMAT == IQ2_S {
+        return vec2<u32>(half_word(block * 9u), half_word(block * 9u + 1u + within));
+    }
+    if FORMAT == IQ1_M {
+        // Six bits per group, 48 bits in all.
+        let low = (half_word(block * 12u + 1u) & 0xffffu) | (half_word(block * 12u + 2u) << 16u);
+        let high = half_word(block * 12u + 3u) & 0xffffu;
+        let bit = within * 6u;
+        var own = low >> (bit & 31u);
+        if within == 5u {
+            own |= high << 2u;
+        } else if within > 5u {
+            own = high >> (bit & 31u);
+        }
+        return vec2<u32>(half_word(block * 12u), own);
+    }
+    if FORMAT == IQ2_XXS {
+        return vec2<u32>(half_word(block), (codes[group * 2u] >> 30u) | ((codes[group * 2u + 1u] >> 30u) << 2u));
+    }
+    if FORMAT == IQ2_XS {
+        return vec2<u32>(half_word(block * 5u), half_word(block * 5u + 1u + within / 2u) >> (within % 2u * 8u));
+    }
+    if FORMAT == IQ3_XXS {
+        return vec2<u32>(half_word(block), codes[group * 3u + 2u] >> 28u);
+    }
+    if FORMAT == IQ3_S {
+        return vec2<u32>(half_word(block * 7u), half_word(block * 7u + 5u + within / 4u) >> (within % 4u * 4u));
+    }
+    return vec2<u32>(half_word(block), 0u);
+}
+
+// Scale and offset of half a group.
+fn decode_scale(words: vec2<u32>, half: u32) -> vec2<f32> {
+    if FORMAT == Q5_1 {
+        return unpack2x16float(words.x);
+    }
+    if FORMAT == Q5_K {
+        let scale_offset = unpack2x16float(words.x);
+        return vec2<f32>(scale_offset.x * f32(words.y & 0xffu), -scale_offset.y * f32((words.y >> 8u) & 0xffu));
+    }
+    if FORMAT == Q2_K {
+        let scale_offset = unpack2x16float(words.x);
+        let own = words.y >> (half * 8u);
+        return vec2<f32>(scale_offset.x * f32(own & 15u), -scale_offset.y * f32((own >> 4u) & 15u));
+    }
+    let scale = unpack2x16float(words.x).x;
+    if FORMAT == Q5_0 {
+        return vec2<f32>(scale, -16.0 * scale);
+    }
+    if FORMAT == TQ2_0 || FORMAT == Q2_0 {
+        return vec2<f32>(scale, -scale);
+    }
+    if FORMAT == Q1_0 {
+        return vec2<f32>(2.0 * scale, -scale);
+    }
+    if FORMAT == Q6_K {
+        let own = scale * f32(bitcast<i32>(words.y << (24u - half * 8u)) >> 24u);
+        return vec2<f32>(own, -32.0 * own);
+    }
+    if FORMAT == Q3_K {
+        let bits = ((words.y >> (half * 4u)) & 15u) | (((words.y >> (8u + half * 2u)) & 3u) << 4u);
+        let own = scale * (f32(bits) - 32.0);
+        return vec2<f32>(own, -4.0 * own);
+    }
+    if FORMAT == IQ1_S {
+        let own = scale * f32(2u * ((words.y >> 12u) & 7u) + 1u) * 0.125;
+        return vec2<f32>(own, -9.0 * own);
+    }
+    if FORMAT == IQ1_M {
+        let own = scale * f32(2u * ((words.y >> (half * 3u)) & 7u) + 1u) * 0.125;
+        return vec2<f32>(own, -9.0 * own);
+    }
+    if FORMAT == IQ2_S {
+        return vec2<f32>(scale * (0.5 + f32((words.y >> (8u + half * 4u)) & 15u)) * 0.25, 0.0);
+    }
+    if FORMAT == IQ2_XS {
+        return vec2<f32>(scale * (0.5 + f32((words.y >> (half * 4u)) & 15u)) * 0.25, 0.0);
+    }
+    if FORMAT == IQ2_XXS {
+        return vec2<f32>(scale * (0.5 + f32(words.y & 15u)) * 0.25, 0.0);
+    }
+    if FORMAT == IQ3_XXS {
+        return vec2<f32>(scale * (0.5 + f32(words.y & 15u)) * 0.5, 0.0);
+    }
+    return vec2<f32>(scale * f32(1u + 2u * (words.y & 15u)), 0.0);
+}
+
+fn load_scale(group: u32, half: u32) -> vec2<f32> {
+    return decode_scale(scale_words(group), half);
+}
+
+// Codes are bytes: there are no nibbles.
+fn prepare_nibbles(lane: u32) {
+}
+
+fn low_nibbles(code: vec4<u32>) -> vec4<u32> {
+    return code;
+}
+
+fn high_nibbles(code: vec4<u32>) -> vec4<u32> {
+    return code;
+}

@@ -1,0 +1,74 @@
+//! `lm_ssm_scan`: the recurrence of selective state spaces.
+
+mod cases;
+
+use crate::family::{constants, plain, read, write};
+use crate::{Family, Params};
+
+constants! {
+    /// `lm_ssm_scan`: the selective scan of Mamba 2, token by token.
+    ///
+    /// Each head has a matrix `S` of `length` rows of `state` floats in each slot. With the values
+    /// `v`, the input vector `b` and the output vector `c` of a token:
+    ///
+    /// ```text
+    /// d = softplus(step score + heads[h])
+    /// S = exp(heads[H + h] * d) * S + d * v bᵀ
+    /// y = S c + heads[2 H + h] * v
+    /// ```
+    ///
+    /// where `H` is the number of heads.
+    pub struct LmSsmScan {
+        /// Sequences.
+        pub sequences: u32,
+        /// First word of `inputs` that describes the sequences.
+        pub first: u32,
+        /// Heads.
+        pub heads: u32,
+        /// Groups of consecutive heads with common vectors; `heads` is a multiple.
+        pub groups: u32,
+        /// Values of a head. Those of all heads are a multiple of 4.
+        pub length: u32,
+        /// Length of the vectors: a multiple of 4, at most [`Self::LONGEST`].
+        pub state: u32,
+        /// Invocations per row of a state: [`Self::lanes`].
+        pub lanes: u32,
+        /// Row stride of `x` in floats, a multiple of 4. A row holds the values of all heads, then
+        /// the input vectors of all groups, then the output vectors.
+        pub x_stride: u32,
+        /// Row stride of `steps` in floats.
+        pub steps_stride: u32,
+        /// Column of the first head's step score.
+        pub steps_offset: u32,
+        /// Row stride of `y` in floats.
+        pub y_stride: u32,
+    }
+}
+
+impl LmSsmScan {
+    /// Maximum length of the vectors.
+    pub const LONGEST: u32 = 2048;
+
+    /// Invocations per row of a state: a power of two, with at most 16 elements each.
+    pub fn lanes(state: u32) -> u32 {
+        state.div_ceil(16).max(1).next_power_of_two()
+    }
+}
+
+impl Params for LmSsmScan {
+    fn grid(&self) -> [u32; 3] {
+        [(self.length * self.lanes).div_ceil(128), self.heads, self.sequences]
+    }
+}
+
+pub(crate) const FAMILIES: &[Family] = &[Family {
+    file: "lm_ssm_scan.wgsl",
+    text: include_str!("lm_ssm_scan.wgsl"),
+    entry: "lm_ssm_scan",
+    variants: &[plain("lm_ssm_scan")],
+    bindings: &[read("inputs"), read("x"), read("steps"), read("heads"), write("states"), write("y")],
+    constants: LmSsmScan::CONSTANTS,
+    workgroup: [128, 1, 1],
+    cases: cases::of,
+    ..Family::DEFAULT
+}];

@@ -1,0 +1,624 @@
+// Written from WGSL; do not edit.
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define ROCI_FN static inline __attribute__((always_inline))
+#define ROCI_SUBGROUP_SIZE 32u
+
+typedef struct {
+    uint rows;
+    uint columns;
+    uint tokens;
+    uint x_stride;
+    uint y_stride;
+    uint y_offset;
+    uint flags;
+    uint experts;
+    uint sharing;
+    uint model_columns;
+    float epsilon;
+} Params;
+typedef struct { half4 e[576]; } array576_half4_;
+typedef struct { half4 e[2304]; } array2304_half4_;
+typedef struct { float4 e[1024]; } array1024_float4_;
+typedef struct {
+    half4 a;
+    half4 b;
+} XElements;
+typedef struct {
+    uint4 a;
+    uint4 b;
+    uint4 scales;
+} WElements;
+
+ROCI_FN ushort roci_narrow_f16(float a) {
+    return as_ushort((half)a);
+}
+ROCI_FN uint roci_pack2x16float(float2 a) {
+    return as_uint((ushort2)(roci_narrow_f16(a.x), roci_narrow_f16(a.y)));
+}
+ROCI_FN int4 roci_unpack4xI8(uint a) {
+    const char4 v = as_char4(a);
+    return (int4)(v.x, v.y, v.z, v.w);
+}
+ROCI_FN float roci_widen_f16(ushort bits) {
+    return (float)as_half(bits);
+}
+ROCI_FN float2 roci_unpack2x16float(uint a) {
+    const ushort2 v = as_ushort2(a);
+    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
+}
+ROCI_FN uint roci_count_ones_u32(uint a) {
+    return (uint)__builtin_popcount((uint)a);
+}
+ROCI_FN uint roci_div_u32(uint a, uint b) {
+    return b == 0 ? a : (uint)(a / b);
+}
+ROCI_FN void roci_barrier_workgroup(void) {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+ROCI_FN uint roci_lane(void) {
+#if ROCI_SUBGROUP_SIZE > 32
+    return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+#else
+    return __builtin_amdgcn_mbcnt_lo(~0u, 0u);
+#endif
+}
+ROCI_FN half16 roci_wmma_load_b_f16_local_columns(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+ROCI_FN half16 roci_wmma_load_a_f16_local_rows(local const half *p, uint stride) {
+    const uint lane = roci_lane() % 16u;
+    half16 v;
+#pragma unroll
+    for (uint i = 0; i < 16u; i++) {
+        v[i] = p[lane * stride + i];
+    }
+    return v;
+}
+ROCI_FN float8 roci_wmma_multiply_add_f32(half16 a, half16 b, float8 c) {
+    return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a, b, c);
+}
+ROCI_FN void roci_wmma_store_c_f32_local_rows(local float *p, uint stride, float8 v) {
+    const uint lane = roci_lane();
+#pragma unroll
+    for (uint i = 0; i < 8u; i++) {
+        p[(2u * i + lane / 16u) * stride + lane % 16u] = v[i];
+    }
+}
+
+ROCI_FN float roci_component_of_float4(float4 v, uint i) {
+    return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
+}
+
+ROCI_FN XElements load_x(uint first_token, uint step_1, uint lane_1, private const Params *params, global const half4 *x) {
+    const uint _e8 = (*params).tokens;
+    const uint token_3 = __builtin_elementwise_min(first_token + (lane_1 / 8u), _e8 - 1u);
+    const uint _e14 = (*params).columns;
+    const uint row_vec4s = _e14 / 4u;
+    const uint column = (step_1 * 16u) + ((lane_1 % 8u) * 2u);
+    if (column < row_vec4s) {
+        const uint _e27 = (*params).x_stride;
+        const uint at_1 = (token_3 * (_e27 / 4u)) + column;
+        const half4 _e34 = x[at_1];
+        const half4 _e39 = x[at_1 + 1u];
+        return (XElements){.a = _e34, .b = _e39};
+    }
+    return (XElements){0};
+}
+
+ROCI_FN void store_x(XElements elements, uint lane_2, local array576_half4_ *x_tile) {
+    const uint to_1 = ((lane_2 / 8u) * 18u) + ((lane_2 % 8u) * 2u);
+    (*x_tile).e[to_1] = elements.a.xzyw;
+    (*x_tile).e[to_1 + 1u] = elements.b.xzyw;
+}
+
+ROCI_FN float activation(float v, private const Params *params) {
+    const uint _e3 = (*params).flags;
+    if ((_e3 & 4u) != 0u) {
+        return v / (1.0f + __builtin_elementwise_exp(-v));
+    }
+    const float z = 1.5957692f * (v + (((0.044715f * v) * v) * v));
+    return v / (1.0f + __builtin_elementwise_exp(-z));
+}
+
+ROCI_FN float gated_unit(uint row, uint first_row, float2 sums, private const Params *params, global const float *bias) {
+    float2 v_1 = (float2)(0.0f);
+    v_1 = sums;
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 2u) != 0u) {
+        const float2 _e11 = v_1;
+        const float _e15 = bias[first_row + row];
+        const float _e21 = bias[(first_row + row) + 1u];
+        v_1 = _e11 + ((float2)(_e15, _e21));
+    }
+    const uint _e26 = (*params).flags;
+    if ((_e26 & 12u) == 12u) {
+        const float _e32 = v_1.x;
+        const float gate = __builtin_elementwise_minnum(_e32, 7.0f);
+        const float _e42 = v_1.y;
+        return (gate / (1.0f + __builtin_elementwise_exp((-1.702f) * gate))) * (__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e42, -7.0f), 7.0f) + 1.0f);
+    }
+    const float _e50 = v_1.x;
+    const float _e51 = activation(_e50, params);
+    const float _e53 = v_1.y;
+    return _e51 * _e53;
+}
+
+ROCI_FN void epilogue_gated(uint token, uint row_1, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    const uint _e7 = (*params).y_stride;
+    const uint _e11 = (*params).y_offset;
+    const float _e17 = gated_unit(row_1, first_row_1, sums_1, params, bias);
+    y[((token * _e7) + _e11) + (row_1 / 2u)] = _e17;
+}
+
+ROCI_FN void epilogue(uint token_1, uint row_2, uint first_row_2, float sum, private const Params *params, global const float *bias, global float *y) {
+    float v_2 = 0.0f;
+    const uint _e6 = (*params).y_stride;
+    const uint _e10 = (*params).y_offset;
+    const uint at_2 = ((token_1 * _e6) + _e10) + row_2;
+    v_2 = sum;
+    const uint _e16 = (*params).flags;
+    if ((_e16 & 2u) != 0u) {
+        const float _e21 = v_2;
+        const float _e25 = bias[first_row_2 + row_2];
+        v_2 = _e21 + _e25;
+    }
+    const uint _e29 = (*params).flags;
+    if ((_e29 & 1u) != 0u) {
+        const float _e34 = v_2;
+        const float _e37 = y[at_2];
+        v_2 = _e34 + _e37;
+    }
+    const float _e41 = v_2;
+    y[at_2] = _e41;
+}
+
+ROCI_FN void epilogue_vec4_(uint token_2, uint row_3, float4 sums_2, private const Params *params, global const float *bias, global float *y) {
+    float2 pair = (float2)(0.0f);
+    uint i = 0u;
+    const uint _e5 = (*params).flags;
+    if ((_e5 & 32u) != 0u) {
+        const float _e12 = gated_unit(row_3, 0u, sums_2.xy, params, bias);
+        pair = (float2)(_e12, 0.0f);
+        const uint _e20 = (*params).rows;
+        if ((row_3 + 2u) < _e20) {
+            const float _e27 = gated_unit(row_3 + 2u, 0u, sums_2.zw, params, bias);
+            pair.y = _e27;
+        }
+        const float2 _e28 = pair;
+        const uint word_2 = roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e28, (float2)((-65504.0f))), (float2)(65504.0f)));
+        const uint _e38 = (*params).y_stride;
+        const uint _e42 = (*params).y_offset;
+        y[((token_2 * _e38) + _e42) + (row_3 / 4u)] = as_float(word_2);
+        return;
+    }
+    const uint _e51 = (*params).flags;
+    if ((_e51 & 12u) != 0u) {
+        epilogue_gated(token_2, row_3, 0u, sums_2.xy, params, bias, y);
+        const uint _e62 = (*params).rows;
+        if ((row_3 + 2u) < _e62) {
+            epilogue_gated(token_2, row_3 + 2u, 0u, sums_2.zw, params, bias, y);
+        }
+        return;
+    }
+    while (true) {
+        const uint _e70 = i;
+        if (!(_e70 < 4u)) {
+            break;
+        }
+        {
+            const uint _e73 = i;
+            const uint _e77 = (*params).rows;
+            if ((row_3 + _e73) < _e77) {
+                const uint _e79 = i;
+                const uint _e82 = i;
+                epilogue(token_2, row_3 + _e79, 0u, roci_component_of_float4(sums_2, _e82), params, bias, y);
+            }
+        }
+        const uint _e84 = i;
+        i = _e84 + 1u;
+    }
+}
+
+ROCI_FN void reduce_and_store(uint first_token_1, uint first_row_3, uint split, uint lane_3, private const Params *params, global const float *bias, global float *y, local array1024_float4_ *result) {
+    uint unit = 0u;
+    bool local_ = false;
+    unit = lane_3;
+    while (true) {
+        const uint _e5 = unit;
+        if (!(_e5 < 512u)) {
+            break;
+        }
+        {
+            const uint _e8 = unit;
+            const uint tile_token = _e8 / 32u;
+            const uint _e11 = unit;
+            const uint vec = _e11 % 32u;
+            const uint at_3 = ((((vec / 8u) * 128u) + (((vec / 4u) % 2u) * 64u)) + (tile_token * 4u)) + (vec % 4u);
+            const uint token_4 = first_token_1 + tile_token;
+            const uint row_5 = first_row_3 + (vec * 4u);
+            const uint _e37 = (*params).tokens;
+            if (token_4 < _e37) {
+                const uint _e43 = (*params).rows;
+                local_ = row_5 < _e43;
+            } else {
+                local_ = false;
+            }
+            const bool _e46 = local_;
+            if (_e46) {
+                const float4 _e49 = (*result).e[at_3];
+                const float4 _e54 = (*result).e[at_3 + 512u];
+                const float4 sums_3 = _e49 + _e54;
+                const uint _e58 = (*params).sharing;
+                epilogue_vec4_((token_4 * _e58) + split, row_5, sums_3, params, bias, y);
+            }
+        }
+        const uint _e61 = unit;
+        unit = _e61 + 256u;
+    }
+}
+
+ROCI_FN bool has_byte_codes(void) {
+    return true;
+}
+
+ROCI_FN uint group_index(uint row_4, uint group_1, private const Params *params) {
+    const uint _e4 = (*params).columns;
+    const uint groups = _e4 / 32u;
+    const uint _e9 = (*params).rows;
+    return (__builtin_elementwise_min(row_4, _e9 - 1u) * groups) + __builtin_elementwise_min(group_1, groups - 1u);
+}
+
+ROCI_FN uint grid_size(void) {
+    bool local_1 = false;
+    bool local_2 = false;
+    bool local_3 = false;
+    local_1 = false;
+    const bool _e3 = local_1;
+    if (_e3) {
+        return 1024u;
+    }
+    local_2 = false;
+    const bool _e8 = local_2;
+    if (_e8) {
+        return 512u;
+    }
+    local_3 = true;
+    const bool _e13 = local_3;
+    if (_e13) {
+        return 256u;
+    }
+    return 0u;
+}
+
+ROCI_FN uint half_word(uint at, global const uint *scales) {
+    const uint _e2 = grid_size();
+    const uint _e7 = scales[_e2 + (at / 2u)];
+    return _e7 >> (((at % 2u) * 16u) & 31u);
+}
+
+ROCI_FN uint4 load_unit(uint unit_1, global const uint *codes) {
+    bool local_4 = false;
+    bool local_5 = false;
+    const uint group_3 = unit_1 / 2u;
+    const uint half_1 = unit_1 % 2u;
+    local_4 = false;
+    const bool _e8 = local_4;
+    if (!_e8) {
+        local_5 = false;
+    } else {
+        local_5 = true;
+    }
+    const bool _e14 = local_5;
+    if (_e14) {
+        const uint at_4 = group_3 * 5u;
+        const uint low = at_4 + (half_1 * 2u);
+        const uint _e22 = codes[low];
+        const uint _e27 = codes[low + 1u];
+        const uint _e32 = codes[at_4 + 4u];
+        return (uint4)(_e22, _e27, _e32 >> ((half_1 * 16u) & 31u), 0u);
+    }
+    const uint _e43 = codes[(group_3 * 3u) + half_1];
+    const uint _e50 = codes[(group_3 * 3u) + 2u];
+    return (uint4)(_e43, _e50 >> ((half_1 * 14u) & 31u), 0u, 0u);
+}
+
+ROCI_FN uint2 scale_words(uint group_2, global const uint *codes, global const uint *scales) {
+    bool local_6 = false;
+    bool local_7 = false;
+    uint own = 0u;
+    const uint block = group_2 / 8u;
+    const uint within = group_2 % 8u;
+    local_6 = false;
+    const bool _e8 = local_6;
+    if (_e8) {
+        const uint own_1 = half_word(((block * 10u) + 2u) + within, scales);
+        const uint _e19 = scales[block * 5u];
+        return (uint2)(_e19, own_1);
+    }
+    local_7 = false;
+    const bool _e24 = local_7;
+    if (_e24) {
+        const uint _e27 = half_word(block * 9u, scales);
+        const uint _e33 = half_word(((block * 9u) + 1u) + within, scales);
+        return (uint2)(_e27, _e33);
+    }
+    const uint _e35 = half_word(block, scales);
+    const uint _e42 = codes[(group_2 * 3u) + 2u];
+    return (uint2)(_e35, _e42 >> 28u);
+}
+
+ROCI_FN WElements load_w(uint first, uint step_2, uint lane_4, private const Params *params, global const uint *codes, global const uint *scales) {
+    WElements elements_1 = {0};
+    const bool _e4 = has_byte_codes();
+    if (_e4) {
+        const uint group0_ = group_index(first + (lane_4 / 4u), (step_2 * 2u) + ((lane_4 % 4u) / 2u), params);
+        const uint group1_ = group_index((first + 64u) + (lane_4 / 4u), (step_2 * 2u) + ((lane_4 % 4u) / 2u), params);
+        const uint4 _e35 = load_unit((group0_ * 2u) + (lane_4 % 2u), codes);
+        elements_1.a = _e35;
+        const uint4 _e42 = load_unit((group1_ * 2u) + (lane_4 % 2u), codes);
+        elements_1.b = _e42;
+        const uint2 _e44 = scale_words(group0_, codes, scales);
+        const uint2 _e45 = scale_words(group1_, codes, scales);
+        elements_1.scales = (uint4)(_e44, _e45);
+    } else {
+        const uint at_5 = group_index(first + (lane_4 / 2u), (step_2 * 2u) + (lane_4 % 2u), params);
+        const uint4 _e57 = load_unit(at_5, codes);
+        elements_1.a = _e57;
+        const uint2 _e59 = scale_words(at_5, codes, scales);
+        elements_1.scales = (uint4)(_e59, 0u, 0u);
+    }
+    const WElements _e63 = elements_1;
+    return _e63;
+}
+
+ROCI_FN bool has_codebook(void) {
+    return false;
+}
+
+ROCI_FN float4 decode_codes(uint chunk, uint word, uint next, uint2 following) {
+    return __builtin_convertvector(roci_unpack4xI8(word), float4);
+}
+
+ROCI_FN half2 bytes_plus_8_(uint bytes) {
+    return __builtin_convertvector(roci_unpack2x16float((bytes & 16711935u) | 1207977984u), half2);
+}
+
+ROCI_FN half4 dequantize(uint chunk_1, uint word_1, float2 s) {
+    uint bytes_1 = 0u;
+    half zero = (half)8.0625f;
+    float offset = 0.0f;
+    const bool _e3 = has_codebook();
+    if (_e3) {
+        const float4 _e5 = decode_codes(chunk_1, word_1, word_1, (uint2)(0u));
+        return __builtin_convertvector((_e5 * s.x), half4).xzyw;
+    }
+    bytes_1 = (word_1 >> (((chunk_1 / 4u) * 4u) & 31u)) & 252645135u;
+    offset = s.y + (8.0f * s.x);
+    const bool _e26 = has_byte_codes();
+    if (_e26) {
+        bytes_1 = word_1 ^ 2155905152u;
+        zero = (half)9.0f;
+        offset = s.y;
+    }
+    const uint _e31 = bytes_1;
+    const half2 _e32 = bytes_plus_8_(_e31);
+    const uint _e33 = bytes_1;
+    const half2 _e36 = bytes_plus_8_(_e33 >> 8u);
+    const half _e38 = zero;
+    const half4 centered = ((half4)(_e32, _e36)) - ((half4)(_e38));
+    const float _e46 = offset;
+    return __builtin_elementwise_fma(centered, (half4)(((half)(128.0f * s.x))), (half4)(((half)_e46)));
+}
+
+ROCI_FN void store_half_group(uint4 unswizzled, uint first_chunk, float2 s_1, uint to, uint odd, local array2304_half4_ *w_tile) {
+    const uint4 words_1 = (odd != 0u) ? unswizzled.yxwz : unswizzled;
+    const half4 _e13 = dequantize(first_chunk, words_1.x, s_1);
+    (*w_tile).e[to + odd] = _e13;
+    const half4 _e20 = dequantize(first_chunk, words_1.y, s_1);
+    (*w_tile).e[(to + 1u) - odd] = _e20;
+    const half4 _e27 = dequantize(first_chunk, words_1.z, s_1);
+    (*w_tile).e[(to + 2u) + odd] = _e27;
+    const half4 _e34 = dequantize(first_chunk, words_1.w, s_1);
+    (*w_tile).e[(to + 3u) - odd] = _e34;
+}
+
+ROCI_FN uint spread_bits(uint bits) {
+    return ((bits & 15u) * 2113665u) & 16843009u;
+}
+
+ROCI_FN uint even_signs(uint signs) {
+    const uint seven = signs & 127u;
+    return seven | ((roci_count_ones_u32(seven) & 1u) << 7u);
+}
+
+ROCI_FN uint with_signs(uint magnitudes, uint signs_1) {
+    const uint ones = spread_bits(signs_1);
+    return (magnitudes ^ (ones * 255u)) + ones;
+}
+
+ROCI_FN uint4 expand_unit(uint4 raw, global const uint *scales) {
+    bool local_8 = false;
+    bool local_9 = false;
+    bool local_10 = false;
+    uint signs_2 = 0u;
+    uint4 high = (uint4)(0u);
+    const uint4 shifts = (uint4)(0u, 2u, 4u, 6u);
+    local_8 = false;
+    const bool _e9 = local_8;
+    if (!_e9) {
+        local_9 = false;
+    } else {
+        local_9 = true;
+    }
+    const bool _e15 = local_9;
+    if (_e15) {
+        const uint4 low_1 = ((uint4)(raw.x, raw.y, raw.x >> 4u, raw.y >> 4u)) & ((uint4)(252645135u));
+        const uint _e29 = spread_bits(raw.z);
+        const uint _e33 = spread_bits(raw.z >> 4u);
+        const uint _e37 = spread_bits(raw.z >> 8u);
+        const uint _e41 = spread_bits(raw.z >> 12u);
+        const uint4 high_1 = (uint4)(_e29, _e33, _e37, _e41);
+        return low_1 | (high_1 << ((uint4)(4u)));
+    }
+    local_10 = true;
+    const bool _e50 = local_10;
+    if (_e50) {
+        signs_2 = raw.y;
+        const uint _e56 = even_signs(raw.y);
+        const uint _e60 = even_signs(raw.y >> 7u);
+        signs_2 = _e56 | (_e60 << 8u);
+        const uint4 _e75 = high;
+        const uint4 at_6 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e75;
+        const uint _e80 = scales[at_6.x];
+        const uint _e81 = signs_2;
+        const uint _e82 = with_signs(_e80, _e81);
+        const uint _e86 = scales[at_6.y];
+        const uint _e87 = signs_2;
+        const uint _e90 = with_signs(_e86, _e87 >> 4u);
+        const uint _e94 = scales[at_6.z];
+        const uint _e95 = signs_2;
+        const uint _e98 = with_signs(_e94, _e95 >> 8u);
+        const uint _e102 = scales[at_6.w];
+        const uint _e103 = signs_2;
+        const uint _e106 = with_signs(_e102, _e103 >> 12u);
+        return (uint4)(_e82, _e90, _e98, _e106);
+    }
+    return (((uint4)(raw.x)) >> (shifts & 31u)) & ((uint4)(50529027u));
+}
+
+ROCI_FN float2 decode_scale(uint2 words, uint half_) {
+    bool local_11 = false;
+    const float scale = roci_unpack2x16float(words.x).x;
+    local_11 = false;
+    const bool _e8 = local_11;
+    if (_e8) {
+        return (float2)(scale, -scale);
+    }
+    return (float2)((scale * (0.5f + ((float)(words.y & 15u)))) * 0.5f, 0.0f);
+}
+
+ROCI_FN void store_w(WElements elements_2, uint lane_5, global const uint *scales, local array2304_half4_ *w_tile) {
+    const bool _e2 = has_byte_codes();
+    if (_e2) {
+        const uint to_2 = ((lane_5 / 4u) * 18u) + ((lane_5 % 4u) * 4u);
+        const uint odd_1 = (lane_5 / 4u) % 2u;
+        const uint4 scales_1 = elements_2.scales;
+        const uint4 _e18 = expand_unit(elements_2.a, scales);
+        const float2 _e23 = decode_scale(scales_1.xy, lane_5 % 2u);
+        store_half_group(_e18, 0u, _e23, to_2, odd_1, w_tile);
+        const uint4 _e25 = expand_unit(elements_2.b, scales);
+        const float2 _e30 = decode_scale(scales_1.zw, lane_5 % 2u);
+        store_half_group(_e25, 0u, _e30, to_2 + 1152u, odd_1, w_tile);
+        return;
+    } else {
+        const uint to_3 = ((lane_5 / 2u) * 18u) + ((lane_5 % 2u) * 8u);
+        const uint odd_2 = (lane_5 / 8u) % 2u;
+        const float2 _e51 = decode_scale(elements_2.scales.xy, 0u);
+        store_half_group(elements_2.a, 0u, _e51, to_3, odd_2, w_tile);
+        const float2 _e57 = decode_scale(elements_2.scales.xy, 1u);
+        store_half_group(elements_2.a, 4u, _e57, to_3 + 4u, odd_2, w_tile);
+        return;
+    }
+}
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *scales, global const half4 *x, global const float *bias, global float *y, Params params) {
+    local array576_half4_ x_tile;
+    local array2304_half4_ w_tile;
+    local array1024_float4_ result;
+    const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
+    const uint lane = __builtin_amdgcn_workitem_id_x();
+    float8 s00_ = (float8)(0);
+    float8 s01_ = (float8)(0);
+    float8 s10_ = (float8)(0);
+    float8 s11_ = (float8)(0);
+    WElements w_next = {0};
+    XElements x_next = {0};
+    uint step_ = 0u;
+    const uint _e4 = params.columns;
+    const uint steps = (_e4 + 63u) / 64u;
+    const uint _e11 = params.sharing;
+    const uint _e17 = params.sharing;
+    const uint steps_per_split = roci_div_u32((steps + _e11) - 1u, _e17);
+    const uint first_step = __builtin_elementwise_min(group.z * steps_per_split, steps);
+    const uint end = __builtin_elementwise_min(first_step + steps_per_split, steps);
+    const uint first_token_2 = group.x * 32u;
+    const uint first_row_4 = group.y * 128u;
+    const uint subgroup = lane / 32u;
+    const uint x_start = (subgroup / 4u) * 8u;
+    const uint w_start = (((subgroup % 4u) * 2u) * 288u) + x_start;
+    const uint last = __builtin_elementwise_max(end, 1u) - 1u;
+    const WElements _e56 = load_w(first_row_4, __builtin_elementwise_min(first_step, last), lane, &params, codes, scales);
+    w_next = _e56;
+    const XElements _e59 = load_x(first_token_2, __builtin_elementwise_min(first_step, last), lane, &params, x);
+    x_next = _e59;
+    step_ = first_step;
+    while (true) {
+        const uint _e62 = step_;
+        if (!(_e62 < end)) {
+            break;
+        }
+        {
+            roci_barrier_workgroup();
+            const WElements _e64 = w_next;
+            store_w(_e64, lane, scales, &w_tile);
+            const XElements _e65 = x_next;
+            store_x(_e65, lane, &x_tile);
+            const uint _e66 = step_;
+            const WElements _e70 = load_w(first_row_4, __builtin_elementwise_min(_e66 + 1u, last), lane, &params, codes, scales);
+            w_next = _e70;
+            const uint _e71 = step_;
+            const XElements _e75 = load_x(first_token_2, __builtin_elementwise_min(_e71 + 1u, last), lane, &params, x);
+            x_next = _e75;
+            roci_barrier_workgroup();
+            const half16 w00_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start], 18u * 4u);
+            const half16 w01_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 4u], 18u * 4u);
+            const half16 w10_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 288u], 18u * 4u);
+            const half16 w11_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(w_start + 288u) + 4u], 18u * 4u);
+            const half16 x00_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start], 18u * 4u);
+            const half16 x01_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 4u], 18u * 4u);
+            const float8 _e110 = s00_;
+            s00_ = roci_wmma_multiply_add_f32(x00_, w00_, _e110);
+            const float8 _e112 = s01_;
+            s01_ = roci_wmma_multiply_add_f32(x00_, w10_, _e112);
+            const float8 _e114 = s00_;
+            s00_ = roci_wmma_multiply_add_f32(x01_, w01_, _e114);
+            const float8 _e116 = s01_;
+            s01_ = roci_wmma_multiply_add_f32(x01_, w11_, _e116);
+            const half16 x10_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 288u], 18u * 4u);
+            const half16 x11_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(x_start + 288u) + 4u], 18u * 4u);
+            const float8 _e132 = s10_;
+            s10_ = roci_wmma_multiply_add_f32(x10_, w00_, _e132);
+            const float8 _e134 = s11_;
+            s11_ = roci_wmma_multiply_add_f32(x10_, w10_, _e134);
+            const float8 _e136 = s10_;
+            s10_ = roci_wmma_multiply_add_f32(x11_, w01_, _e136);
+            const float8 _e138 = s11_;
+            s11_ = roci_wmma_multiply_add_f32(x11_, w11_, _e138);
+        }
+        const uint _e140 = step_;
+        step_ = _e140 + 1u;
+    }
+    const uint to_4 = subgroup * 128u;
+    const float8 _e145 = s00_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e145);
+    const float8 _e149 = s01_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e149);
+    roci_barrier_workgroup();
+    reduce_and_store(first_token_2, first_row_4, group.z, lane, &params, bias, y, &result);
+    roci_barrier_workgroup();
+    const float8 _e156 = s10_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e156);
+    const float8 _e160 = s11_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e160);
+    roci_barrier_workgroup();
+    reduce_and_store(first_token_2 + 16u, first_row_4, group.z, lane, &params, bias, y, &result);
+}

@@ -1,0 +1,426 @@
+// Written from WGSL; do not edit.
+#define ROCI_FN static inline __attribute__((always_inline))
+
+typedef struct {
+    uint rows;
+    uint columns;
+    uint tokens;
+    uint x_stride;
+    uint y_stride;
+    uint y_offset;
+    uint flags;
+    uint experts;
+    uint sharing;
+    uint model_columns;
+    float epsilon;
+} Params;
+typedef struct { float4 e[272]; } array272_float4_;
+
+#define roci_count_ones_u32 popcount
+ROCI_FN int4 roci_unpack4xI8(uint a) {
+    const char4 v = as_char4(a);
+    return (int4)(v.x, v.y, v.z, v.w);
+}
+ROCI_FN float roci_widen_f16(ushort bits) {
+    return vload_half(0, (private const half *)&bits);
+}
+ROCI_FN float2 roci_unpack2x16float(uint a) {
+    const ushort2 v = as_ushort2(a);
+    return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
+}
+#define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
+
+ROCI_FN float roci_component_of_float4(float4 v, uint i) {
+    return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
+}
+
+ROCI_FN uint spread_bits(uint bits) {
+    return ((bits & 15u) * 2113665u) & 16843009u;
+}
+
+ROCI_FN uint even_signs(uint signs) {
+    const uint seven = signs & 127u;
+    return seven | ((roci_count_ones_u32(seven) & 1u) << 7u);
+}
+
+ROCI_FN uint with_signs(uint magnitudes, uint signs_1) {
+    const uint ones = spread_bits(signs_1);
+    return (magnitudes ^ (ones * 255u)) + ones;
+}
+
+ROCI_FN uint4 expand_unit(uint4 raw, global const uint *scales) {
+    bool local_ = false;
+    bool local_1 = false;
+    bool local_2 = false;
+    uint signs_2 = 0u;
+    uint4 high = (uint4)(0u);
+    const uint4 shifts = (uint4)(0u, 2u, 4u, 6u);
+    local_ = false;
+    const bool _e9 = local_;
+    if (!_e9) {
+        local_1 = false;
+    } else {
+        local_1 = true;
+    }
+    const bool _e15 = local_1;
+    if (_e15) {
+        const uint4 low = ((uint4)(raw.x, raw.y, raw.x >> 4u, raw.y >> 4u)) & ((uint4)(252645135u));
+        const uint _e29 = spread_bits(raw.z);
+        const uint _e33 = spread_bits(raw.z >> 4u);
+        const uint _e37 = spread_bits(raw.z >> 8u);
+        const uint _e41 = spread_bits(raw.z >> 12u);
+        const uint4 high_1 = (uint4)(_e29, _e33, _e37, _e41);
+        return low | (high_1 << ((uint4)(4u)));
+    }
+    local_2 = true;
+    const bool _e50 = local_2;
+    if (_e50) {
+        signs_2 = raw.y;
+        const uint _e56 = even_signs(raw.y);
+        const uint _e60 = even_signs(raw.y >> 7u);
+        signs_2 = _e56 | (_e60 << 8u);
+        const uint4 _e75 = high;
+        const uint4 at_1 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e75;
+        const uint _e80 = scales[at_1.x];
+        const uint _e81 = signs_2;
+        const uint _e82 = with_signs(_e80, _e81);
+        const uint _e86 = scales[at_1.y];
+        const uint _e87 = signs_2;
+        const uint _e90 = with_signs(_e86, _e87 >> 4u);
+        const uint _e94 = scales[at_1.z];
+        const uint _e95 = signs_2;
+        const uint _e98 = with_signs(_e94, _e95 >> 8u);
+        const uint _e102 = scales[at_1.w];
+        const uint _e103 = signs_2;
+        const uint _e106 = with_signs(_e102, _e103 >> 12u);
+        return (uint4)(_e82, _e90, _e98, _e106);
+    }
+    return (((uint4)(raw.x)) >> (shifts & 31u)) & ((uint4)(50529027u));
+}
+
+ROCI_FN uint grid_size(void) {
+    bool local_3 = false;
+    bool local_4 = false;
+    bool local_5 = false;
+    local_3 = false;
+    const bool _e3 = local_3;
+    if (_e3) {
+        return 1024u;
+    }
+    local_4 = false;
+    const bool _e8 = local_4;
+    if (_e8) {
+        return 512u;
+    }
+    local_5 = true;
+    const bool _e13 = local_5;
+    if (_e13) {
+        return 256u;
+    }
+    return 0u;
+}
+
+ROCI_FN uint half_word(uint at, global const uint *scales) {
+    const uint _e2 = grid_size();
+    const uint _e7 = scales[_e2 + (at / 2u)];
+    return _e7 >> (((at % 2u) * 16u) & 31u);
+}
+
+ROCI_FN uint4 load_unit(uint unit, global const uint *codes) {
+    bool local_6 = false;
+    bool local_7 = false;
+    const uint group_4 = unit / 2u;
+    const uint half_2 = unit % 2u;
+    local_6 = false;
+    const bool _e8 = local_6;
+    if (!_e8) {
+        local_7 = false;
+    } else {
+        local_7 = true;
+    }
+    const bool _e14 = local_7;
+    if (_e14) {
+        const uint at_2 = group_4 * 5u;
+        const uint low_1 = at_2 + (half_2 * 2u);
+        const uint _e22 = codes[low_1];
+        const uint _e27 = codes[low_1 + 1u];
+        const uint _e32 = codes[at_2 + 4u];
+        return (uint4)(_e22, _e27, _e32 >> ((half_2 * 16u) & 31u), 0u);
+    }
+    const uint _e43 = codes[(group_4 * 3u) + half_2];
+    const uint _e50 = codes[(group_4 * 3u) + 2u];
+    return (uint4)(_e43, _e50 >> ((half_2 * 14u) & 31u), 0u, 0u);
+}
+
+ROCI_FN float4 load_chunk(uint group_1, uint chunk, global const uint *codes, global const uint *scales) {
+    const uint4 _e7 = load_unit((group_1 * 2u) + (chunk / 4u), codes);
+    const uint4 unit_1 = expand_unit(_e7, scales);
+    const uint2 pair = ((chunk & 2u) != 0u) ? unit_1.zw : unit_1.xy;
+    return convert_float4(roci_unpack4xI8(((chunk & 1u) != 0u) ? pair.y : pair.x));
+}
+
+ROCI_FN float2 decode_scale(uint2 words, uint half_) {
+    bool local_8 = false;
+    const float scale = roci_unpack2x16float(words.x).x;
+    local_8 = false;
+    const bool _e8 = local_8;
+    if (_e8) {
+        return (float2)(scale, -scale);
+    }
+    return (float2)((scale * (0.5f + ((float)(words.y & 15u)))) * 0.5f, 0.0f);
+}
+
+ROCI_FN uint2 scale_words(uint group_2, global const uint *codes, global const uint *scales) {
+    bool local_9 = false;
+    bool local_10 = false;
+    uint own = 0u;
+    const uint block = group_2 / 8u;
+    const uint within = group_2 % 8u;
+    local_9 = false;
+    const bool _e8 = local_9;
+    if (_e8) {
+        const uint own_1 = half_word(((block * 10u) + 2u) + within, scales);
+        const uint _e19 = scales[block * 5u];
+        return (uint2)(_e19, own_1);
+    }
+    local_10 = false;
+    const bool _e24 = local_10;
+    if (_e24) {
+        const uint _e27 = half_word(block * 9u, scales);
+        const uint _e33 = half_word(((block * 9u) + 1u) + within, scales);
+        return (uint2)(_e27, _e33);
+    }
+    const uint _e35 = half_word(block, scales);
+    const uint _e42 = codes[(group_2 * 3u) + 2u];
+    return (uint2)(_e35, _e42 >> 28u);
+}
+
+ROCI_FN float2 load_scale(uint group_3, uint half_1, global const uint *codes, global const uint *scales) {
+    const uint2 _e2 = scale_words(group_3, codes, scales);
+    const float2 _e3 = decode_scale(_e2, half_1);
+    return _e3;
+}
+
+ROCI_FN float4 load_weights(uint row, uint column, private const Params *params, global const uint *codes, global const uint *scales) {
+    const uint _e4 = (*params).columns;
+    const uint group_5 = (row * (_e4 / 32u)) + (column / 8u);
+    const uint chunk_1 = column % 8u;
+    const float4 v_3 = load_chunk(group_5, chunk_1, codes, scales);
+    const float2 s = load_scale(group_5, chunk_1 / 4u, codes, scales);
+    return (v_3 * s.x) + ((float4)(s.y));
+}
+
+ROCI_FN float activation(float v, private const Params *params) {
+    const uint _e3 = (*params).flags;
+    if ((_e3 & 4u) != 0u) {
+        return v / (1.0f + exp(-v));
+    }
+    const float z = 1.5957692f * (v + (((0.044715f * v) * v) * v));
+    return v / (1.0f + exp(-z));
+}
+
+ROCI_FN float gated_unit(uint row_1, uint first_row, float2 sums, private const Params *params, global const float *bias) {
+    float2 v_1 = (float2)(0.0f);
+    v_1 = sums;
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 2u) != 0u) {
+        const float2 _e11 = v_1;
+        const float _e15 = bias[first_row + row_1];
+        const float _e21 = bias[(first_row + row_1) + 1u];
+        v_1 = _e11 + ((float2)(_e15, _e21));
+    }
+    const uint _e26 = (*params).flags;
+    if ((_e26 & 12u) == 12u) {
+        const float _e32 = v_1.x;
+        const float gate = fmin(_e32, 7.0f);
+        const float _e42 = v_1.y;
+        return (gate / (1.0f + exp((-1.702f) * gate))) * (fmin(fmax(_e42, -7.0f), 7.0f) + 1.0f);
+    }
+    const float _e50 = v_1.x;
+    const float _e51 = activation(_e50, params);
+    const float _e53 = v_1.y;
+    return _e51 * _e53;
+}
+
+ROCI_FN void epilogue_gated(uint token, uint row_2, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+    const uint _e7 = (*params).y_stride;
+    const uint _e11 = (*params).y_offset;
+    const float _e17 = gated_unit(row_2, first_row_1, sums_1, params, bias);
+    y[((token * _e7) + _e11) + (row_2 / 2u)] = _e17;
+}
+
+ROCI_FN void epilogue(uint token_1, uint row_3, uint first_row_2, float sum_1, private const Params *params, global const float *bias, global float *y) {
+    float v_2 = 0.0f;
+    const uint _e6 = (*params).y_stride;
+    const uint _e10 = (*params).y_offset;
+    const uint at_3 = ((token_1 * _e6) + _e10) + row_3;
+    v_2 = sum_1;
+    const uint _e16 = (*params).flags;
+    if ((_e16 & 2u) != 0u) {
+        const float _e21 = v_2;
+        const float _e25 = bias[first_row_2 + row_3];
+        v_2 = _e21 + _e25;
+    }
+    const uint _e29 = (*params).flags;
+    if ((_e29 & 1u) != 0u) {
+        const float _e34 = v_2;
+        const float _e37 = y[at_3];
+        v_2 = _e34 + _e37;
+    }
+    const float _e41 = v_2;
+    y[at_3] = _e41;
+}
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void lm_matmul_iq3_xxs(global const uint *codes, global const uint *scales, global const float4 *x, global const float *bias, global float *y, Params params) {
+    local array272_float4_ x_tile;
+    local array272_float4_ w_tile;
+    const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
+    const uint lane = (uint)get_local_id(0);
+    float4 sums0_ = (float4)(0.0f);
+    float4 sums1_ = (float4)(0.0f);
+    float4 sums2_ = (float4)(0.0f);
+    float4 sums3_ = (float4)(0.0f);
+    uint k = 0u;
+    uint i = 0u;
+    uint c = 0u;
+    uint t = 0u;
+    float4 sum = (float4)(0.0f);
+    uint r = 0u;
+    const uint _e10 = params.rows;
+    const uint row_4 = min((group.x * 64u) + (lane / 4u), _e10 - 1u);
+    const uint _e22 = params.tokens;
+    const uint token_2 = min((group.y * 64u) + (lane / 4u), _e22 - 1u);
+    const uint _e28 = params.x_stride;
+    const uint base = token_2 * (_e28 / 4u);
+    const uint column_1 = (lane % 4u) * 4u;
+    const uint tile_vec4_ = lane / 16u;
+    const uint component = (lane / 4u) % 4u;
+    const uint token_vec4_ = lane / 16u;
+    const uint row_vec4_ = lane % 16u;
+    while (true) {
+        const uint _e56 = k;
+        const uint _e59 = params.columns;
+        if (!(_e56 < _e59)) {
+            break;
+        }
+        {
+            const uint _e61 = k;
+            const uint at_4 = (_e61 / 4u) + (lane % 4u);
+            const float4 v_4 = x[base + at_4];
+            const float4 w = load_weights(row_4, at_4, &params, codes, scales);
+            roci_barrier_workgroup();
+            i = 0u;
+            while (true) {
+                const uint _e74 = i;
+                if (!(_e74 < 4u)) {
+                    break;
+                }
+                {
+                    const uint _e78 = i;
+                    const uint _e85 = i;
+                    ((local float *)&x_tile.e[((column_1 + _e78) * 17u) + tile_vec4_])[component] = roci_component_of_float4(v_4, _e85);
+                    const uint _e88 = i;
+                    const uint _e95 = i;
+                    ((local float *)&w_tile.e[((column_1 + _e88) * 17u) + tile_vec4_])[component] = roci_component_of_float4(w, _e95);
+                }
+                const uint _e97 = i;
+                i = _e97 + 1u;
+            }
+            roci_barrier_workgroup();
+            c = 0u;
+            while (true) {
+                const uint _e102 = c;
+                if (!(_e102 < 16u)) {
+                    break;
+                }
+                {
+                    const uint _e106 = c;
+                    const float4 a = x_tile.e[(_e106 * 17u) + token_vec4_];
+                    const uint _e113 = c;
+                    const float4 b = w_tile.e[(_e113 * 17u) + row_vec4_];
+                    const float4 _e119 = sums0_;
+                    sums0_ = _e119 + (a.x * b);
+                    const float4 _e123 = sums1_;
+                    sums1_ = _e123 + (a.y * b);
+                    const float4 _e127 = sums2_;
+                    sums2_ = _e127 + (a.z * b);
+                    const float4 _e131 = sums3_;
+                    sums3_ = _e131 + (a.w * b);
+                }
+                const uint _e135 = c;
+                c = _e135 + 1u;
+            }
+        }
+        const uint _e138 = k;
+        k = _e138 + 16u;
+    }
+    const uint first = (group.x * 64u) + (row_vec4_ * 4u);
+    while (true) {
+        const uint _e149 = t;
+        if (!(_e149 < 4u)) {
+            break;
+        }
+        {
+            const uint _e158 = t;
+            const uint to = ((group.y * 64u) + (token_vec4_ * 4u)) + _e158;
+            const uint _e162 = params.tokens;
+            if (to < _e162) {
+                const float4 _e164 = sums0_;
+                sum = _e164;
+                const uint _e166 = t;
+                if (_e166 == 1u) {
+                    const float4 _e169 = sums1_;
+                    sum = _e169;
+                } else {
+                    const uint _e170 = t;
+                    if (_e170 == 2u) {
+                        const float4 _e173 = sums2_;
+                        sum = _e173;
+                    } else {
+                        const uint _e174 = t;
+                        if (_e174 == 3u) {
+                            const float4 _e177 = sums3_;
+                            sum = _e177;
+                        }
+                    }
+                }
+                const uint _e180 = params.flags;
+                if ((_e180 & 12u) != 0u) {
+                    const uint _e187 = params.rows;
+                    if (first < _e187) {
+                        const float4 _e190 = sum;
+                        epilogue_gated(to, first, 0u, _e190.xy, &params, bias, y);
+                    }
+                    const uint _e196 = params.rows;
+                    if ((first + 2u) < _e196) {
+                        const float4 _e201 = sum;
+                        epilogue_gated(to, first + 2u, 0u, _e201.zw, &params, bias, y);
+                    }
+                } else {
+                    r = 0u;
+                    while (true) {
+                        const uint _e205 = r;
+                        if (!(_e205 < 4u)) {
+                            break;
+                        }
+                        {
+                            const uint _e208 = r;
+                            const uint _e212 = params.rows;
+                            if ((first + _e208) < _e212) {
+                                const uint _e214 = r;
+                                const uint _e217 = r;
+                                const float _e219 = ((private float *)&sum)[_e217];
+                                epilogue(to, first + _e214, 0u, _e219, &params, bias, y);
+                            }
+                        }
+                        const uint _e220 = r;
+                        r = _e220 + 1u;
+                    }
+                }
+            }
+        }
+        const uint _e223 = t;
+        t = _e223 + 1u;
+    }
+}

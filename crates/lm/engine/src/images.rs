@@ -1,0 +1,334 @@
+//! Images in prompts: rows of embeddings in the place of tokens.
+//!
+//! A row has a token id of its own, from [`FIRST_IMAGE_TOKEN`] on, which no vocabulary reaches. The
+//! same image always has the same ids, and another one never: so prefixes with images are shared as
+//! those of text are. The model on its device looks the rows up by id.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::BuildHasher;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+/// The first token id of a row of an image.
+pub const FIRST_IMAGE_TOKEN: u32 = 1 << 31;
+/// Bytes of rows that are kept for later requests with the same images.
+const RECENT_BYTES: usize = 64 << 20;
+/// Maximum number of images whose ids are remembered.
+const MAX_KNOWN: usize = 1 << 16;
+
+/// Positions and visibility of the rows of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImagePositions {
+    /// As tokens.
+    Causal,
+    /// Positions as tokens; all rows of the image see each other.
+    Bidirectional,
+    /// Three-part positions (M-RoPE): where the image starts, plus nothing, line and column. Tokens
+    /// after the image continue after the larger side of the grid.
+    Grid {
+        /// Rows per line of the grid.
+        columns: usize,
+        /// Lines of the grid.
+        lines: usize,
+    },
+}
+
+/// The rows of an image, before they have ids.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImageRows {
+    /// The rows, one after the other.
+    pub rows: Vec<f32>,
+    /// Length of a row.
+    pub width: usize,
+    /// Their positions.
+    pub positions: ImagePositions,
+}
+
+/// An image as part of prompts.
+#[derive(Debug)]
+pub struct Image {
+    first: u32,
+    count: u32,
+    content: ImageRows,
+}
+
+impl Image {
+    /// The token ids of the rows.
+    pub fn tokens(&self) -> impl ExactSizeIterator<Item = u32> + use<> {
+        self.first..self.first + self.count
+    }
+
+    /// The number of rows.
+    pub fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Positions and visibility of the rows.
+    pub fn positions(&self) -> ImagePositions {
+        self.content.positions
+    }
+
+    /// The index of the row with a token id.
+    pub fn index(&self, token: u32) -> usize {
+        token.saturating_sub(self.first) as usize
+    }
+
+    /// A row.
+    pub fn row(&self, index: usize) -> &[f32] {
+        let width = self.content.width;
+        self.content.rows.get(index * width..(index + 1) * width).unwrap_or_default()
+    }
+
+    /// How many positions less than rows the image takes.
+    pub fn saved_positions(&self) -> usize {
+        match self.content.positions {
+            ImagePositions::Grid { columns, lines } => self.count().saturating_sub(columns.max(lines)),
+            _ => 0,
+        }
+    }
+
+    fn is_bidirectional(&self) -> bool {
+        self.content.positions == ImagePositions::Bidirectional
+    }
+}
+
+/// Images that prompts may contain, shared by callers and the model on its device.
+#[derive(Debug, Default)]
+pub struct Images {
+    hashers: [RandomState; 2],
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Ids by the hash of the content: the first, and the number of rows.
+    ids: HashMap<[u64; 2], (u32, u32)>,
+    /// Live images by their first id.
+    live: BTreeMap<u32, Weak<Image>>,
+    /// Kept for later requests, oldest first.
+    recent: VecDeque<Arc<Image>>,
+    /// Ids handed out so far.
+    used: u32,
+}
+
+/// There are no more ids for rows of images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many images since the model was loaded")]
+pub struct OutOfImageTokens;
+
+impl Images {
+    /// The image with this content (the bytes of a file), whose rows `encode` computes unless they
+    /// are known.
+    ///
+    /// # Errors
+    /// Those of `encode`, and after 2^31 rows.
+    pub fn get<E: From<OutOfImageTokens>>(
+        &self,
+        content: &[u8],
+        encode: impl FnOnce() -> Result<ImageRows, E>,
+    ) -> Result<Arc<Image>, E> {
+        // The keys are random, so that no client can make two images with the same hash.
+        let key = [0, 1].map(|at| self.hashers[at].hash_one(content));
+        if let Some(image) = self.known.lock().find(key) {
+            return Ok(image);
+        }
+        let content = encode()?;
+        Ok(self.known.lock().insert(key, content)?)
+    }
+
+    /// The live image that has a row with this id.
+    pub fn with_token(&self, token: u32) -> Option<Arc<Image>> {
+        let known = self.known.lock();
+        let (_, image) = known.live.range(..=token).next_back()?;
+        image.upgrade().filter(|image| token - image.first < image.count)
+    }
+}
+
+impl Known {
+    fn find(&mut self, key: [u64; 2]) -> Option<Arc<Image>> {
+        let (first, _) = self.ids.get(&key)?;
+        let image = self.live.get(first)?.upgrade()?;
+        self.keep(&image);
+        Some(image)
+    }
+
+    fn insert(&mut self, key: [u64; 2], content: ImageRows) -> Result<Arc<Image>, OutOfImageTokens> {
+        if let Some(image) = self.find(key) {
+            return Ok(image);
+        }
+        let rows = content.rows.len() / content.width.max(1);
+        let count = u32::try_from(rows).map_err(|_| OutOfImageTokens)?;
+        let (first, count) = match self.ids.get(&key) {
+            Some(&(first, known)) if known == count => (first, count),
+            _ => {
+                let first = FIRST_IMAGE_TOKEN.checked_add(self.used).ok_or(OutOfImageTokens)?;
+                self.used = self
+                    .used
+                    .checked_add(count)
+                    .filter(|_| first.checked_add(count).is_some())
+                    .ok_or(OutOfImageTokens)?;
+                (first, count)
+            }
+        };
+        if self.ids.len() >= MAX_KNOWN {
+            self.ids.clear();
+        }
+        self.ids.insert(key, (first, count));
+        let image = Arc::new(Image { first, count, content });
+        self.live.retain(|_, image| image.strong_count() > 0);
+        self.live.insert(first, Arc::downgrade(&image));
+        self.keep(&image);
+        Ok(image)
+    }
+
+    /// Keeps an image for later requests, and the ones before it as far as there is room.
+    fn keep(&mut self, image: &Arc<Image>) {
+        self.recent.retain(|other| other.first != image.first);
+        self.recent.push_back(Arc::clone(image));
+        let bytes = |image: &Arc<Image>| 4 * image.content.rows.len();
+        let mut total: usize = self.recent.iter().map(bytes).sum();
+        while total > RECENT_BYTES
+            && let Some(oldest) = self.recent.pop_front()
+        {
+            total -= bytes(&oldest);
+        }
+    }
+}
+
+/// An image in a prompt.
+#[derive(Clone, Debug)]
+pub(crate) struct PlacedImage {
+    start: usize,
+    image: Arc<Image>,
+}
+
+impl PlacedImage {
+    fn end(&self) -> usize {
+        self.start + self.image.count()
+    }
+}
+
+/// The images of a sequence, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PlacedImages(Vec<PlacedImage>);
+
+impl PlacedImages {
+    /// Finds the images in a prompt. The error is a token that is neither one of the vocabulary nor
+    /// part of a whole image.
+    pub(crate) fn find(tokens: &[u32], images: &[Arc<Image>], vocabulary: usize) -> Result<Self, u32> {
+        let mut placed = Vec::new();
+        let mut at = 0;
+        while let Some(&token) = tokens.get(at) {
+            if (token as usize) < vocabulary {
+                at += 1;
+                continue;
+            }
+            let image = images.iter().find(|image| image.first == token && image.count > 0).ok_or(token)?;
+            let end = at + image.count();
+            if !tokens.get(at..end).is_some_and(|tokens| tokens.iter().copied().eq(image.tokens())) {
+                return Err(token);
+            }
+            placed.push(PlacedImage { start: at, image: Arc::clone(image) });
+            at = end;
+        }
+        Ok(Self(placed))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The most rows that one chunk must have.
+    pub(crate) fn largest(&self) -> usize {
+        self.0
+            .iter()
+            .filter(|placed| placed.image.is_bidirectional())
+            .map(|placed| placed.image.count())
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Tokens that a chunk from `start` on must have: the rest of an image whose rows see each
+    /// other; otherwise 0.
+    pub(crate) fn least(&self, start: usize) -> usize {
+        let inside = |placed: &&PlacedImage| placed.start <= start && start < placed.end();
+        self.0
+            .iter()
+            .filter(|placed| placed.image.is_bidirectional())
+            .find(inside)
+            .map_or(0, |placed| placed.end() - start)
+    }
+
+    /// The tokens of a chunk of `count` from `start` on that ends before an image which it would
+    /// cut.
+    pub(crate) fn cut(&self, start: usize, count: usize) -> usize {
+        let end = start + count;
+        let split = |placed: &&PlacedImage| start < placed.start && placed.start < end && end < placed.end();
+        self.0
+            .iter()
+            .filter(|placed| placed.image.is_bidirectional())
+            .find(split)
+            .map_or(count, |placed| placed.start - start)
+    }
+
+    /// How many positions the images that end before `at` have saved.
+    pub(crate) fn saved_positions(&self, at: usize) -> u32 {
+        self.0.iter().filter(|placed| placed.end() <= at).map(|placed| placed.image.saved_positions() as u32).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(count: usize, positions: ImagePositions) -> ImageRows {
+        ImageRows { rows: (0..2 * count).map(|at| at as f32).collect(), width: 2, positions }
+    }
+
+    fn image(images: &Images, content: &[u8], count: usize, positions: ImagePositions) -> Arc<Image> {
+        images.get::<OutOfImageTokens>(content, || Ok(rows(count, positions))).expect("there are ids")
+    }
+
+    #[test]
+    fn an_image_keeps_its_ids_and_is_encoded_once() {
+        let images = Images::default();
+        let cat = image(&images, b"cat", 3, ImagePositions::Causal);
+        let dog = image(&images, b"dog", 2, ImagePositions::Causal);
+        assert!(cat.tokens().all(|token| dog.tokens().all(|other| token != other)));
+        let again = images.get::<OutOfImageTokens>(b"cat", || panic!("it is known")).expect("it is known");
+        assert!(again.tokens().eq(cat.tokens()));
+        let second = dog.tokens().nth(1).expect("two rows");
+        let found = images.with_token(second).expect("it is live");
+        assert_eq!(found.row(found.index(second)), [2.0, 3.0]);
+        assert!(images.with_token(second + 1).is_none());
+        assert!(images.with_token(5).is_none());
+    }
+
+    #[test]
+    fn prompts_have_whole_images() {
+        let images = Images::default();
+        let cat = image(&images, b"cat", 3, ImagePositions::Bidirectional);
+        let prompt: Vec<u32> = [1, 2].into_iter().chain(cat.tokens()).chain([3]).collect();
+        let list = [Arc::clone(&cat)];
+        let placed = PlacedImages::find(&prompt, &list, 10).expect("the image is whole");
+        assert_eq!(placed.largest(), 3);
+        assert_eq!([0, 2, 4, 5].map(|start| placed.least(start)), [0, 3, 1, 0]);
+        assert_eq!([1, 2, 3, 4, 5, 6].map(|count| placed.cut(0, count)), [1, 2, 2, 2, 5, 6]);
+        for wrong in [&prompt[..4], &prompt[3..], &[11], &[1 << 31 | 77]] {
+            assert!(PlacedImages::find(wrong, &list, 10).is_err(), "{wrong:?}");
+        }
+        assert!(PlacedImages::find(&prompt, &[], 10).is_err());
+    }
+
+    #[test]
+    fn grids_take_fewer_positions_than_rows() {
+        let images = Images::default();
+        let cat = image(&images, b"cat", 6, ImagePositions::Grid { columns: 3, lines: 2 });
+        let prompt: Vec<u32> = [1].into_iter().chain(cat.tokens()).chain([3]).chain(cat.tokens()).collect();
+        let placed = PlacedImages::find(&prompt, &[cat], 10).expect("whole images");
+        assert_eq!([1, 6, 7, 13, 14].map(|at| placed.saved_positions(at)), [0, 0, 3, 3, 6]);
+        assert_eq!(placed.least(2), 0);
+    }
+}

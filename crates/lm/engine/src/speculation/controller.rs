@@ -1,0 +1,154 @@
+//! Decides whether speculation pays, from measured times.
+//!
+//! A step without drafts yields one token per sequence. A step with drafts yields more, and takes
+//! longer. The controller keeps the duration of steps without drafts for each number of sequences,
+//! and compares: a window of steps with drafts has to be faster than the steps without drafts that
+//! would have generated the same tokens. Otherwise speculation pauses, longer each time.
+
+use std::collections::BTreeMap;
+
+/// Steps with drafts after which they are judged.
+const WINDOW: usize = 16;
+/// Steps without drafts that are measured before drafts are made.
+const MEASURED: u32 = 3;
+/// After this many windows the duration of steps without drafts is measured again: it grows with
+/// the context.
+const WINDOWS_BETWEEN_MEASUREMENTS: usize = 8;
+/// Steps of the first pause and of the longest.
+const PAUSES: [usize; 2] = [32, 1024];
+/// A single step counts as at most this many steps without drafts: kernels are compiled and
+/// commands recorded in the first ones.
+const OUTLIER: f64 = 4.0;
+/// Weight of a new measurement in the average.
+const NEW: f64 = 0.25;
+
+/// Duration of steps without drafts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Plain {
+    seconds: f64,
+    /// Steps until it is used again.
+    missing: u32,
+}
+
+/// Pauses speculation while it makes generation slower.
+#[derive(Debug)]
+pub(super) struct Controller {
+    /// By number of decoding sequences.
+    plain: BTreeMap<usize, Plain>,
+    /// Steps left of the current pause.
+    pause: usize,
+    /// Length of the next pause.
+    next_pause: usize,
+    /// Steps with drafts of this window, their duration, and that of steps without drafts.
+    window: (usize, f64, f64),
+    windows: usize,
+}
+
+impl Controller {
+    pub(super) fn new() -> Self {
+        Self { plain: BTreeMap::new(), pause: 0, next_pause: PAUSES[0], window: (0, 0.0, 0.0), windows: 0 }
+    }
+
+    /// Whether a step with this many sequences should have drafts.
+    pub(super) fn permits(&self, sequences: usize) -> bool {
+        self.pause == 0 && self.plain.get(&sequences).is_some_and(|plain| plain.missing == 0)
+    }
+
+    /// Whether speculation is paused because it was slower.
+    pub(super) fn is_paused(&self) -> bool {
+        self.pause > 0
+    }
+
+    /// Adds a step without drafts.
+    pub(super) fn add_plain(&mut self, sequences: usize, seconds: f64) {
+        self.pause = self.pause.saturating_sub(1);
+        let new = Plain { seconds, missing: MEASURED };
+        let plain = self.plain.entry(sequences).or_insert(new);
+        // The first steps may compile kernels; the shortest does not.
+        plain.seconds = match plain.missing {
+            0 => (1.0 - NEW) * plain.seconds + NEW * seconds.min(OUTLIER * plain.seconds),
+            _ => plain.seconds.min(seconds),
+        };
+        plain.missing = plain.missing.saturating_sub(1);
+    }
+
+    /// Adds a step with drafts, which generated `tokens`.
+    pub(super) fn add_speculative(&mut self, sequences: usize, tokens: usize, seconds: f64) {
+        let Some(plain) = self.plain.get(&sequences) else { return };
+        let (steps, spent, expected) = &mut self.window;
+        *steps += 1;
+        *spent += seconds.min(OUTLIER * plain.seconds);
+        *expected += plain.seconds * tokens as f64 / sequences.max(1) as f64;
+        if *steps < WINDOW {
+            return;
+        }
+        let is_slower = spent > expected;
+        self.window = (0, 0.0, 0.0);
+        self.windows += 1;
+        if is_slower {
+            self.pause = self.next_pause;
+            self.next_pause = (2 * self.next_pause).min(PAUSES[1]);
+        } else {
+            self.next_pause = PAUSES[0];
+            if self.windows.is_multiple_of(WINDOWS_BETWEEN_MEASUREMENTS) {
+                self.plain.values_mut().for_each(|plain| *plain = Plain { seconds: f64::INFINITY, missing: 2 });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs steps of which one with drafts takes `cost` times one without and yields `tokens`;
+    /// returns how many of the last 1000 of 4000 had drafts.
+    fn speculative(cost: f64, tokens: usize, sequences: usize) -> usize {
+        let mut controller = Controller::new();
+        let mut last = 0;
+        for step in 0..4000 {
+            // The first steps compile kernels.
+            let slow = if step == 0 { 100.0 } else { 1.0 };
+            if controller.permits(sequences) {
+                controller.add_speculative(sequences, tokens * sequences, cost * slow);
+                last += usize::from(step >= 3000);
+            } else {
+                controller.add_plain(sequences, slow);
+            }
+        }
+        last
+    }
+
+    #[test]
+    fn speculation_goes_on_while_it_is_faster() {
+        assert!(speculative(1.5, 2, 1) > 950);
+        assert!(speculative(3.0, 4, 7) > 950);
+    }
+
+    #[test]
+    fn speculation_pauses_while_it_is_slower_and_is_tried_again() {
+        let tried = speculative(2.0, 1, 1);
+        assert!((1..40).contains(&tried), "{tried} of 1000 steps");
+        let mut controller = Controller::new();
+        assert!(!controller.permits(1), "nothing is measured yet");
+        while !controller.permits(1) {
+            controller.add_plain(1, 1.0);
+        }
+        for _ in 0..WINDOW {
+            assert!(controller.permits(1) && !controller.is_paused());
+            controller.add_speculative(1, 1, 1.1);
+        }
+        assert!(!controller.permits(1) && controller.is_paused());
+        (0..PAUSES[0]).for_each(|_| controller.add_plain(1, 1.0));
+        assert!(controller.permits(1), "the pause is over");
+    }
+
+    #[test]
+    fn a_single_slow_step_does_not_pause_it() {
+        let mut controller = Controller::new();
+        (0..10).for_each(|_| controller.add_plain(1, 1.0));
+        controller.add_speculative(1, 2, 50.0);
+        (1..WINDOW).for_each(|_| controller.add_speculative(1, 2, 1.2));
+        assert!(controller.permits(1));
+    }
+}

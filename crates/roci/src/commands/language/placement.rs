@@ -1,0 +1,178 @@
+//! Where the parts of a model run: which experts the CPU computes.
+
+use roci_gguf::Gguf;
+use roci_hal::{Device, DeviceInfo, Registry};
+use roci_lm::architecture::Model;
+use roci_lm::architecture::blocks::FeedForward;
+use roci_lm_device::{Error, Estimate, Options, estimate};
+use roci_probe::units;
+
+use super::LanguageError;
+
+/// What one device holds.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(crate) struct DevicePlacement {
+    /// The URI.
+    pub(crate) device: String,
+    /// Number of its layers.
+    pub(crate) layers: usize,
+    /// Bytes of everything that it holds.
+    pub(crate) bytes: u64,
+    /// Bytes of the experts that it computes for layers of other devices.
+    pub(crate) expert_bytes: u64,
+}
+
+/// The memory that a model takes on devices.
+pub(crate) fn fits(file: &Gguf, model: &Model, devices: &[Device], options: &Options) -> Result<Estimate, Error> {
+    let infos: Vec<_> = devices.iter().map(Device::info).collect();
+    estimate(file, model, &infos, options)
+}
+
+/// Adds the CPU to devices without it.
+pub(crate) fn add_cpu(registry: &Registry, devices: &mut Vec<Device>) -> Result<(), LanguageError> {
+    if !devices.iter().any(|device| roci_kernels::runs_native_kernels(device.info())) {
+        devices.push(registry.open(&registry.parse("cpu")?, None)?);
+    }
+    Ok(())
+}
+
+/// Options with the fewest layers whose experts run on the CPU so that the first device holds the
+/// rest of the model; `None` if it cannot, or if the model has no experts.
+pub(crate) fn with_fewest_experts(
+    file: &Gguf,
+    model: &Model,
+    devices: &[&DeviceInfo],
+    options: &Options,
+) -> Option<Options> {
+    let count = model.layers.len();
+    let has_experts = |layer: usize| model.layers[layer].feed_forward.as_ref().is_some_and(FeedForward::has_experts);
+    if !(0..count).any(has_experts) {
+        return None;
+    }
+    let with = |layers: usize| Options { cpu_expert_layers: layers, ..options.clone() };
+    let on_first = |layers: usize| {
+        let shares = estimate(file, model, devices, &with(layers)).map(|estimate| estimate.shares);
+        shares.is_ok_and(|shares| shares.first().is_some_and(|share| share.layers.len() == count))
+    };
+    let (mut low, mut high) = (1, count);
+    if !on_first(high) {
+        return None;
+    }
+    while low < high {
+        let middle = (low + high) / 2;
+        if on_first(middle) { high = middle } else { low = middle + 1 }
+    }
+    Some(with(high))
+}
+
+/// Each device that holds something.
+pub(crate) fn placement(devices: &[Device], estimate: &Estimate) -> Vec<DevicePlacement> {
+    let shares = devices.iter().zip(&estimate.shares).filter(|(_, share)| share.total() > 0);
+    shares
+        .map(|(device, share)| DevicePlacement {
+            device: device.info().uri.to_string(),
+            layers: share.layers.len(),
+            bytes: share.total(),
+            expert_bytes: share.experts,
+        })
+        .collect()
+}
+
+/// The remark on a model that the CPU reads from the file because it exceeds the memory.
+pub(crate) fn larger_than_memory(file: &Gguf, devices: &[Device], estimate: &Estimate) -> Option<String> {
+    let cpu = devices.iter().zip(&estimate.shares).find(|(_, share)| share.mapped > 0)?;
+    let (device, share) = cpu;
+    estimate.exceeds_memory.then(|| {
+        format!(
+            "{} needs {} for this model ({} in the file) and has {}: weights are read from the disk again for every token",
+            device.info().uri,
+            units::bytes(share.total()),
+            units::bytes(file.file_bytes()),
+            units::bytes(share.available),
+        )
+    })
+}
+
+/// What is where, in one line: `experts of the first 12 of 48 layers on the CPU: 7.1 GiB on
+/// vulkan://0, 5.2 GiB on cpu`.
+pub(crate) fn describe(model: &Model, options: &Options, placement: &[DevicePlacement]) -> String {
+    let count = model.layers.len();
+    let layers = match options.cpu_expert_layers {
+        layers if layers >= count => format!("all {count} layers"),
+        layers => format!("the first {layers} of {count} layers"),
+    };
+    let memory: Vec<String> =
+        placement.iter().map(|one| format!("{} on {}", units::bytes(one.bytes), one.device)).collect();
+    format!("experts of {layers} on the CPU: {}", memory.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use roci_hal::CodeFormat;
+    use roci_hal::null::NullDriver;
+
+    use super::*;
+
+    fn model(name: &str) -> (Gguf, Model) {
+        let cases = roci_lm::synthetic::architectures();
+        let case = cases.iter().find(|case| case.name == name).expect("the architecture exists");
+        let file = case.open().expect("the synthetic file is valid");
+        let model = Model::new(&file, Some(64)).expect("the architecture is described");
+        (file, model)
+    }
+
+    /// A device that reports this memory.
+    fn device(format: CodeFormat, memory: u64) -> DeviceInfo {
+        let driver = NullDriver::new(1).with_formats(vec![format]);
+        let device = Registry::new().with(driver).open(&"null".parse().expect("a URI"), None).expect("it opens");
+        let mut info = device.info().clone();
+        (info.physical[0].memory, info.physical[0].true_memory) = (memory, None);
+        info
+    }
+
+    #[test]
+    fn the_fewest_experts_that_do_not_fit_are_on_the_cpu() {
+        let cpu = device(CodeFormat::Native, 1 << 40);
+        let options = Options { cache_tokens: Some(64), max_batch_tokens: Some(8), ..Options::default() };
+        let (file, model) = model("qwen3moe");
+        let count = model.layers.len();
+        let all = Options { cpu_expert_layers: count, ..options.clone() };
+        let share = |gpu: &DeviceInfo, options: &Options| {
+            estimate(&file, &model, &[gpu, &cpu], options).map(|estimate| estimate.shares[0].clone())
+        };
+        let large = device(CodeFormat::Spirv, 1 << 40);
+        let [least, most] = [&all, &options].map(|options| share(&large, options).expect("it fits").total());
+        assert!(least < most, "{least} < {most}");
+        for memory in [least, (least + most) / 2, most - 64] {
+            let gpu = device(CodeFormat::Spirv, memory * 16 / 15 + 16);
+            let found = with_fewest_experts(&file, &model, &[&gpu, &cpu], &options).expect("it fits with the CPU");
+            let layers = found.cpu_expert_layers;
+            assert!((1..=count).contains(&layers));
+            assert_eq!(share(&gpu, &found).expect("it fits").layers, 0..count);
+            let fewer = Options { cpu_expert_layers: layers - 1, ..options.clone() };
+            assert!(share(&gpu, &fewer).is_ok_and(|share| share.layers.len() < count), "one layer fewer fits too");
+        }
+        let small = device(CodeFormat::Spirv, least / 2);
+        assert_eq!(with_fewest_experts(&file, &model, &[&small, &cpu], &options), None);
+    }
+
+    #[test]
+    fn a_dense_model_has_no_experts_to_move() {
+        let (file, model) = model("llama");
+        let (gpu, cpu) = (device(CodeFormat::Spirv, 1 << 40), device(CodeFormat::Native, 1 << 40));
+        assert_eq!(with_fewest_experts(&file, &model, &[&gpu, &cpu], &Options::default()), None);
+    }
+
+    #[test]
+    fn the_line_says_how_much_is_where() {
+        let (_, model) = model("qwen3moe");
+        let on =
+            |device: &str, bytes: u64| DevicePlacement { device: device.into(), layers: 1, bytes, expert_bytes: 0 };
+        let options = Options { cpu_expert_layers: 1, ..Options::default() };
+        let line = describe(&model, &options, &[on("vulkan:0", 3 << 30), on("cpu", 5 << 20)]);
+        let count = model.layers.len();
+        let expected =
+            format!("experts of the first 1 of {count} layers on the CPU: 3.0 GiB on vulkan:0, 5.0 MiB on cpu");
+        assert_eq!(line, expected);
+    }
+}

@@ -1,0 +1,105 @@
+//! Images for a language model: its vision tower, and the image files of prompts.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use roci_base::Hint as _;
+use roci_engine::{Engine, Image, ImagePositions, ImageRows, Limits};
+use roci_gguf::Gguf;
+use roci_hal::Device;
+use roci_serve::ImageEncoder;
+use roci_vision::{Description, Positions, Tower};
+
+use super::LanguageError;
+
+/// An mmproj file, read before the language model is loaded.
+pub(super) struct VisionFile {
+    path: PathBuf,
+    file: Gguf,
+    description: Description,
+}
+
+impl VisionFile {
+    pub(super) fn open(path: &Path) -> Result<Self, LanguageError> {
+        let file = Gguf::open(path).map_err(|source| LanguageError::File { path: path.to_owned(), source })?;
+        let description = Description::new(&file).map_err(|source| vision_error(path, source))?;
+        Ok(Self { path: path.to_owned(), file, description })
+    }
+
+    /// Tokens that a batch must have besides one of each other sequence: rows that see each other
+    /// are evaluated together.
+    pub(super) fn batch_rows(&self) -> usize {
+        match self.description.positions() {
+            Positions::Bidirectional => self.description.max_rows(),
+            _ => 0,
+        }
+    }
+
+    /// Loads the tower for a model, which may have three-part positions.
+    pub(super) fn load(self, device: Device, limits: &Limits, grids: bool) -> Result<Vision, LanguageError> {
+        let embedding = limits.embedding;
+        let mut tower = Tower::load(&self.file, device).map_err(|source| vision_error(&self.path, source))?;
+        if tower.width() != embedding {
+            return Err(LanguageError::VisionWidth { path: self.path, rows: tower.width(), embedding });
+        }
+        if self.description.positions() == Positions::Grid && !grids {
+            return Err(LanguageError::VisionPositions { path: self.path });
+        }
+        // Room for text in the context.
+        tower.limit_rows(limits.context * 3 / 4);
+        Ok(Vision { path: self.path, description: self.description, tower: Mutex::new(tower) })
+    }
+}
+
+/// The vision tower of a loaded model.
+#[derive(Debug)]
+pub(crate) struct Vision {
+    path: PathBuf,
+    description: Description,
+    tower: Mutex<Tower>,
+}
+
+impl Vision {
+    fn rows(&self, bytes: &[u8]) -> Result<ImageRows, roci_vision::Error> {
+        // An error leaves the tower as it was.
+        let mut tower = self.tower.lock().unwrap_or_else(PoisonError::into_inner);
+        let encoded = tower.encode(bytes)?;
+        let (columns, lines) = encoded.grid;
+        let positions = match self.description.positions() {
+            Positions::Bidirectional => ImagePositions::Bidirectional,
+            Positions::Grid => ImagePositions::Grid { columns, lines },
+            _ => ImagePositions::Causal,
+        };
+        Ok(ImageRows { rows: encoded.rows, width: encoded.width, positions })
+    }
+
+    /// The image in a file.
+    pub(super) fn image(&self, path: &Path, engine: &Engine) -> Result<Arc<Image>, LanguageError> {
+        let bytes = crate::input::read(path).map_err(|source| LanguageError::Read { path: path.to_owned(), source })?;
+        let encode = || {
+            self.rows(&bytes).map_err(|source| match source {
+                error @ roci_vision::Error::Image(_) => vision_error(path, error),
+                error => vision_error(&self.path, error),
+            })
+        };
+        engine.images().get(&bytes, encode)
+    }
+}
+
+impl ImageEncoder for Vision {
+    fn encode(&self, bytes: &[u8]) -> Result<ImageRows, String> {
+        let text = |error: roci_vision::Error| match error.hint() {
+            Some(hint) => format!("{error}: {hint}"),
+            None => error.to_string(),
+        };
+        self.rows(bytes).map_err(text)
+    }
+
+    fn around(&self) -> [&str; 2] {
+        self.description.around()
+    }
+}
+
+fn vision_error(path: &Path, source: roci_vision::Error) -> LanguageError {
+    LanguageError::Vision { path: path.to_owned(), source: Box::new(source) }
+}

@@ -1,0 +1,223 @@
+//! The description of a tower: the row of its projector type, and the sizes of the file.
+
+use roci_gguf::{Gguf, Metadata};
+
+use crate::Error;
+use crate::projector::{PROJECTORS, Positions, Projector, Size};
+
+/// Maximum of any size in a file; real ones are far below.
+const MAX_SIZE: u32 = 1 << 16;
+
+/// Maximum of a merged square's side in pixels, and of the image of a tower for a fixed size: small
+/// files must not make large images.
+const MAX_SQUARE: usize = 1024;
+const MAX_IMAGE: usize = 8192;
+
+/// The activation of feed-forward blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activation {
+    /// With the tanh approximation.
+    Gelu,
+    /// `x sigmoid(1.702 x)`.
+    QuickGelu,
+    Silu,
+}
+
+/// A vision tower as data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    pub(crate) projector: Projector,
+    /// Length of a patch's hidden state.
+    pub(crate) width: usize,
+    pub(crate) layers: usize,
+    pub(crate) heads: usize,
+    /// Added to the mean square in norms.
+    pub(crate) epsilon: f32,
+    pub(crate) activation: Activation,
+    /// Side of the square that the tower was trained with, in pixels.
+    pub(crate) image: usize,
+    /// Side of a patch in pixels.
+    pub(crate) patch: usize,
+    /// Patches per side of a square that becomes one row.
+    pub(crate) merged: usize,
+    pub(crate) windows: Option<Windows>,
+    /// Subtracted from each channel, and divisor after that.
+    pub(crate) mean: [f32; 3],
+    pub(crate) deviation: [f32; 3],
+}
+
+/// Attention within windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Windows {
+    /// One of so many layers attends to the whole image: the last of each group.
+    pub(crate) every: usize,
+    /// Merged squares per side of a window.
+    pub(crate) side: usize,
+}
+
+impl Description {
+    /// Reads the description of a file.
+    ///
+    /// # Errors
+    /// If the file is not a vision tower of a supported type, or its sizes make no sense.
+    pub fn new(file: &Gguf) -> Result<Self, Error> {
+        let metadata = file.metadata();
+        let architecture = metadata.get::<&str>("general.architecture")?.unwrap_or_default();
+        if architecture != "clip" {
+            return Err(Error::Architecture(architecture.to_owned()));
+        }
+        if !metadata.get("clip.has_vision_encoder")?.unwrap_or(true) {
+            return Err(Error::NoVision);
+        }
+        let name = metadata.get::<&str>("clip.projector_type")?.filter(|name| !name.is_empty());
+        let name = match name {
+            Some(name) => name,
+            // Files with several encoders have one type for each.
+            None => metadata.get::<&str>("clip.vision.projector_type")?.unwrap_or_default(),
+        };
+        let known = PROJECTORS.iter().find(|projector| projector.name == name);
+        let projector = *known.ok_or_else(|| Error::Projector(name.to_owned()))?;
+        if file.tensors().any(|tensor| tensor.info().name().starts_with("v.deepstack.")) {
+            return Err(Error::Unsupported("deepstack features (Qwen3-VL)"));
+        }
+        let patch = size(metadata, "clip.vision.patch_size")?;
+        let merged = merged(metadata, projector.merged)?;
+        if patch * merged > MAX_SQUARE {
+            return Err(Error::value(
+                "clip.vision.patch_size",
+                patch,
+                "expected merged patches of at most 1024 pixels",
+            ));
+        }
+        let description = Self {
+            projector,
+            width: size(metadata, "clip.vision.embedding_length")?,
+            layers: size(metadata, "clip.vision.block_count")?,
+            heads: size(metadata, "clip.vision.attention.head_count")?,
+            epsilon: metadata.expect_f32("clip.vision.attention.layer_norm_epsilon")?,
+            activation: activation(metadata)?,
+            image: size(metadata, "clip.vision.image_size")?,
+            patch,
+            merged,
+            windows: if projector.windows { Some(windows(metadata, patch, merged)?) } else { None },
+            mean: channels(metadata, "clip.vision.image_mean")?,
+            deviation: channels(metadata, "clip.vision.image_std")?,
+        };
+        if !description.width.is_multiple_of(description.heads) || !description.head().is_multiple_of(4) {
+            let heads = description.heads;
+            return Err(Error::value(
+                "clip.vision.attention.head_count",
+                heads,
+                "expected heads whose size is a multiple of 4",
+            ));
+        }
+        if projector.size == Size::Square && description.image > MAX_IMAGE {
+            return Err(Error::value("clip.vision.image_size", description.image, "expected at most 8192"));
+        }
+        if projector.size == Size::Square && !description.image.is_multiple_of(patch * merged) {
+            return Err(Error::value(
+                "clip.vision.image_size",
+                description.image,
+                "expected a multiple of merged patches",
+            ));
+        }
+        Ok(description)
+    }
+
+    /// `clip.projector_type`.
+    pub fn projector_type(&self) -> &'static str {
+        self.projector.name
+    }
+
+    /// Positions of an image's rows in the language model.
+    pub fn positions(&self) -> Positions {
+        self.projector.positions
+    }
+
+    /// The text before and after an image.
+    pub fn around(&self) -> [&'static str; 2] {
+        self.projector.around
+    }
+
+    /// The most rows that an image can have.
+    pub fn max_rows(&self) -> usize {
+        match self.projector.size {
+            Size::Square => (self.image / self.patch / self.merged).pow(2),
+            // Line breaks are at most as many as rows.
+            Size::Dynamic { max, .. } => max as usize * if self.projector.line_breaks { 2 } else { 1 },
+        }
+    }
+
+    /// Size of a head.
+    pub(crate) fn head(&self) -> usize {
+        self.width / self.heads
+    }
+
+    /// Patches of a merged square.
+    pub(crate) fn square(&self) -> usize {
+        self.merged * self.merged
+    }
+
+    /// Whether a layer attends within windows.
+    pub(crate) fn is_windowed(&self, layer: usize) -> bool {
+        self.windows.is_some_and(|windows| !(layer + 1).is_multiple_of(windows.every))
+    }
+}
+
+/// A size that is positive and not absurd.
+fn size(metadata: &Metadata, key: &str) -> Result<usize, Error> {
+    let value = metadata.expect_u32(key)?;
+    check(key, value)
+}
+
+fn check(key: &str, value: u32) -> Result<usize, Error> {
+    match value {
+        1..=MAX_SIZE => Ok(value as usize),
+        _ => Err(Error::value(key, value, "expected 1 to 65536")),
+    }
+}
+
+/// Patches per side of a merged square.
+fn merged(metadata: &Metadata, default: u32) -> Result<usize, Error> {
+    for key in ["clip.vision.projector.scale_factor", "clip.vision.spatial_merge_size"] {
+        if let Some(value) = metadata.get::<u32>(key)? {
+            return match value {
+                1..=64 => Ok(value as usize),
+                _ => Err(Error::value(key, value, "expected 1 to 64")),
+            };
+        }
+    }
+    Ok(default as usize)
+}
+
+fn activation(metadata: &Metadata) -> Result<Activation, Error> {
+    let flag = |key: &str| metadata.get::<bool>(key).map(Option::unwrap_or_default);
+    Ok(match (flag("clip.use_gelu")?, flag("clip.use_silu")?) {
+        (true, true) => {
+            return Err(Error::value("clip.use_silu", "true", "expected one activation, and `clip.use_gelu` is true"));
+        }
+        (true, false) => Activation::Gelu,
+        (false, true) => Activation::Silu,
+        (false, false) => Activation::QuickGelu,
+    })
+}
+
+fn windows(metadata: &Metadata, patch: usize, merged: usize) -> Result<Windows, Error> {
+    const PIXELS: u32 = 112;
+    let pixels = metadata.get::<u32>("clip.vision.window_size")?.filter(|pixels| *pixels > 0).unwrap_or(PIXELS);
+    let side = check("clip.vision.window_size", pixels)? / patch / merged;
+    if side == 0 {
+        return Err(Error::value("clip.vision.window_size", pixels, "expected at least one merged patch"));
+    }
+    Ok(Windows { every: size(metadata, "clip.vision.n_wa_pattern")?, side })
+}
+
+fn channels(metadata: &Metadata, key: &str) -> Result<[f32; 3], Error> {
+    let values: Vec<f32> = metadata.expect(key)?;
+    let valid = values.iter().all(|value| value.is_finite())
+        && (key.ends_with("mean") || values.iter().all(|value| *value != 0.0));
+    match values[..] {
+        [red, green, blue, ..] if valid => Ok([red, green, blue]),
+        _ => Err(Error::value(key, format!("{values:?}"), "expected three numbers, and no zero as a divisor")),
+    }
+}

@@ -1,0 +1,146 @@
+//! The order of patches, and what depends on their positions.
+//!
+//! Patches of a merged square are consecutive, squares of an attention window too. Windows at the
+//! right and lower border may be smaller: they are padded, so that all have the same length.
+
+use crate::description::Description;
+use crate::preprocess::Normalized;
+use crate::projector::Rope;
+
+/// Added to the scores of keys that are hidden. Its exponential is 0.
+const HIDDEN: f32 = -1e30;
+/// The base of the rotations' frequencies.
+const ROPE_BASE: f64 = 10000.0;
+
+/// The patches of an image, in the order in which the tower computes them.
+pub(crate) struct Layout {
+    /// Column and line of each patch; `None` for padding.
+    patches: Vec<Option<(usize, usize)>>,
+    /// The row of the tower's output for each merged square, line by line.
+    pub(crate) rows: Vec<usize>,
+    /// Merged squares per line, and lines.
+    pub(crate) grid: (usize, usize),
+    /// Patches of a window, with padding; all patches without windows.
+    window: usize,
+}
+
+impl Layout {
+    /// The layout of an image of this many patches per line and lines.
+    pub(crate) fn new(description: &Description, columns: usize, lines: usize) -> Self {
+        let merged = description.merged;
+        let (wide, high) = (columns / merged, lines / merged);
+        let side = description.windows.map_or(wide.max(high), |windows| windows.side);
+        let mut layout = Self { patches: Vec::new(), rows: vec![0; wide * high], grid: (wide, high), window: 0 };
+        for top in (0..high).step_by(side) {
+            for left in (0..wide).step_by(side) {
+                let start = layout.patches.len();
+                for y in top..(top + side).min(high) {
+                    for x in left..(left + side).min(wide) {
+                        layout.rows[y * wide + x] = layout.patches.len() / description.square();
+                        let patch = |at: usize| Some((x * merged + at % merged, y * merged + at / merged));
+                        layout.patches.extend((0..description.square()).map(patch));
+                    }
+                }
+                if description.windows.is_some() {
+                    layout.patches.resize(start + side * side * description.square(), None);
+                }
+            }
+        }
+        layout.window = match description.windows {
+            Some(windows) => windows.side * windows.side * description.square(),
+            None => layout.patches.len(),
+        };
+        layout
+    }
+
+    /// The number of patches, with padding.
+    pub(crate) fn len(&self) -> usize {
+        self.patches.len()
+    }
+
+    /// Patches of a window, with padding.
+    pub(crate) fn window(&self) -> usize {
+        self.window
+    }
+
+    /// The pixels of all patches: channel by channel, line by line.
+    pub(crate) fn pixels(&self, image: &Normalized, patch: usize) -> Vec<f32> {
+        let mut values = Vec::with_capacity(self.len() * 3 * patch * patch);
+        for place in &self.patches {
+            let Some((column, line)) = *place else {
+                values.resize(values.len() + 3 * patch * patch, 0.0);
+                continue;
+            };
+            for channel in 0..3 {
+                for y in line * patch..(line + 1) * patch {
+                    let pixels = &image.pixels[y * image.width + column * patch..][..patch];
+                    values.extend(pixels.iter().map(|pixel| pixel[channel]));
+                }
+            }
+        }
+        debug_assert!(self.patches.iter().flatten().all(|(_, line)| (line + 1) * patch <= image.height));
+        values
+    }
+
+    /// Cosines and sines of the pairs of a head, patch by patch.
+    pub(crate) fn rotations(&self, rope: Rope, head: usize) -> [Vec<f32>; 2] {
+        let (pairs, quarter) = (head / 2, head / 4);
+        let frequencies: Vec<f64> = (0..pairs)
+            .map(|pair| {
+                let (half, index) = (pair / quarter.max(1), (pair % quarter.max(1)) as f64);
+                let exponent = match rope {
+                    Rope::Adjacent => 2.0 * index + half as f64,
+                    _ => 2.0 * index,
+                };
+                ROPE_BASE.powf(-2.0 * exponent / head as f64)
+            })
+            .collect();
+        let [mut cosines, mut sines] = [(); 2].map(|()| Vec::with_capacity(self.len() * pairs));
+        for place in &self.patches {
+            let (column, line) = place.unwrap_or_default();
+            for (pair, frequency) in frequencies.iter().enumerate() {
+                let position = if pair < quarter { line } else { column };
+                let (sine, cosine) = (position as f64 * frequency).sin_cos();
+                cosines.push(cosine as f32);
+                sines.push(sine as f32);
+            }
+        }
+        [cosines, sines]
+    }
+
+    /// The learned embeddings of the patches' positions, from those of a grid of `side` lines of
+    /// `side` rows of this width, interpolated linearly between the corners.
+    pub(crate) fn positions(&self, table: &[f32], side: usize, width: usize, description: &Description) -> Vec<f32> {
+        let [columns, lines] = [self.grid.0, self.grid.1].map(|size| size * description.merged);
+        let tap = |at: usize, size: usize| {
+            let ratio = if size > 1 { (side - 1) as f32 / (size - 1) as f32 } else { 0.0 };
+            let position = at as f32 * ratio;
+            let first = (position as usize).min(side - 1);
+            (first, (first + 1).min(side - 1), position - first as f32)
+        };
+        let mut values = vec![0.0; self.len() * width];
+        for (place, row) in self.patches.iter().zip(values.chunks_exact_mut(width)) {
+            let Some((column, line)) = *place else { continue };
+            let ((left, right, across), (upper, lower, down)) = (tap(column, columns), tap(line, lines));
+            let corner = |y: usize, x: usize| &table[(y * side + x) * width..][..width];
+            let corners = [corner(upper, left), corner(upper, right), corner(lower, left), corner(lower, right)];
+            for (at, value) in row.iter_mut().enumerate() {
+                let [a, b, c, d] = corners.map(|corner| corner[at]);
+                *value = if (across, down) == (0.0, 0.0) {
+                    a
+                } else {
+                    a * (1.0 - across) * (1.0 - down)
+                        + b * across * (1.0 - down)
+                        + c * (1.0 - across) * down
+                        + d * across * down
+                };
+            }
+        }
+        values
+    }
+
+    /// What is added to the scores of each patch as a key: hides padding.
+    pub(crate) fn mask(&self) -> Vec<f32> {
+        self.patches.iter().map(|place| if place.is_some() { 0.0 } else { HIDDEN }).collect()
+    }
+}

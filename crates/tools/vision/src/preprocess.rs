@@ -1,0 +1,169 @@
+//! Resizing and normalization of images, pixel by pixel as llama.cpp does.
+
+use roci_image::Image;
+
+use crate::description::Description;
+use crate::projector::{Filter, Size};
+
+/// A resized image with normalized channels, pixel by pixel.
+pub(crate) struct Normalized {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) pixels: Vec<[f32; 3]>,
+}
+
+/// Resizes and normalizes an image for a tower. Images without pixels do not occur: the decoder
+/// refuses them.
+pub(crate) fn preprocess(image: &Image, description: &Description) -> Normalized {
+    let (width, height) = match description.projector.size {
+        Size::Square => (description.image, description.image),
+        Size::Dynamic { min, max } => {
+            let unit = description.patch * description.merged;
+            dynamic_size(image.width, image.height, unit, min as usize, max as usize)
+        }
+    };
+    let padded = padded(image, width, height, description.projector.filter);
+    let normalize = |pixel: &[u8; 3]| {
+        std::array::from_fn(|channel| {
+            (f32::from(pixel[channel]) / 255.0 - description.mean[channel]) / description.deviation[channel]
+        })
+    };
+    Normalized { width, height, pixels: padded.pixels.iter().map(normalize).collect() }
+}
+
+/// The multiples of `unit` near the image's size whose product is at least `min` and at most `max`
+/// units, with about the same aspect ratio. In f32, as in llama.cpp, because rounding decides.
+fn dynamic_size(width: usize, height: usize, unit: usize, min: usize, max: usize) -> (usize, usize) {
+    let [x, y, step] = [width as f32, height as f32, unit as f32];
+    let near = |size: f32| ((size / step).round() as usize * unit).max(unit);
+    let (wide, high) = (near(x), near(y));
+    let (min, max) = (min * unit * unit, max * unit * unit);
+    if wide * high > max {
+        let factor = (y * x / max as f32).sqrt();
+        let below = |size: f32| ((size / factor / step).floor() as usize * unit).max(unit);
+        let (wide, high) = (below(x), below(y));
+        // Of a narrow strip, the longer side alone may exceed the limit.
+        let side = |size: usize, other: usize| size.min(max / other / unit * unit).max(unit);
+        return (side(wide, high.min(wide)), side(high, wide.min(high)));
+    }
+    if wide * high < min {
+        let factor = (min as f32 / (y * x)).sqrt();
+        let above = |size: f32| ((size * factor / step).ceil() as usize * unit).max(unit);
+        return (above(x), above(y));
+    }
+    (wide, high)
+}
+
+/// Scales an image to fit a size with its aspect ratio, centered on black.
+fn padded(image: &Image, width: usize, height: usize, filter: Filter) -> Image {
+    if (image.width, image.height) == (width, height) {
+        return image.clone();
+    }
+    let scale = (width as f32 / image.width as f32).min(height as f32 / image.height as f32);
+    let inner = |size: usize, limit: usize| ((size as f32 * scale).ceil() as usize).clamp(1, limit);
+    let scaled = resized(image, inner(image.width, width), inner(image.height, height), filter);
+    let (left, top) = ((width - scaled.width) / 2, (height - scaled.height) / 2);
+    let mut pixels = vec![[0; 3]; width * height];
+    for (row, line) in scaled.pixels.chunks_exact(scaled.width).enumerate() {
+        pixels[(top + row) * width + left..][..scaled.width].copy_from_slice(line);
+    }
+    Image { width, height, pixels }
+}
+
+/// Bits after the point of a filter's weights.
+const PRECISION: u32 = 22;
+
+/// Resizes with Pillow's arithmetic: a filter that covers all pixels which become one, weights in
+/// fixed point, rounded to bytes after each direction.
+fn resized(image: &Image, width: usize, height: usize, filter: Filter) -> Image {
+    let mut pixels = image.pixels.clone();
+    if width != image.width {
+        let taps = taps(image.width, width, filter);
+        let lines = pixels.chunks_exact(image.width);
+        pixels = lines.flat_map(|line| taps.iter().map(|tap| tap.apply(line, 1))).collect();
+    }
+    if height != image.height {
+        let columns = |tap: &Tap| (0..width).map(|x| tap.apply(&pixels[x..], width)).collect::<Vec<_>>();
+        pixels = taps(image.height, height, filter).iter().flat_map(columns).collect();
+    }
+    Image { width, height, pixels }
+}
+
+/// The filter of an output pixel along a side.
+struct Tap {
+    first: usize,
+    weights: Vec<i64>,
+}
+
+impl Tap {
+    /// The weighted sum of pixels that are `step` apart.
+    fn apply(&self, pixels: &[[u8; 3]], step: usize) -> [u8; 3] {
+        let mut sums = [1i64 << (PRECISION - 1); 3];
+        for (at, weight) in self.weights.iter().enumerate() {
+            let pixel = pixels[(self.first + at) * step];
+            sums.iter_mut().zip(pixel).for_each(|(sum, level)| *sum += weight * i64::from(level));
+        }
+        sums.map(|sum| (sum >> PRECISION).clamp(0, 255) as u8)
+    }
+}
+
+impl Filter {
+    /// The distance at which weights become 0.
+    fn reach(self) -> f64 {
+        match self {
+            Self::Linear => 1.0,
+            Self::Cubic => 2.0,
+        }
+    }
+
+    fn weight(self, distance: f64) -> f64 {
+        const A: f64 = -0.5;
+        let x = distance.abs();
+        match self {
+            Self::Linear => (1.0 - x).max(0.0),
+            Self::Cubic if x < 1.0 => ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0,
+            Self::Cubic if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * A,
+            Self::Cubic => 0.0,
+        }
+    }
+}
+
+fn taps(from: usize, to: usize, filter: Filter) -> Vec<Tap> {
+    let scale = from as f64 / to as f64;
+    let widened = scale.max(1.0);
+    let reach = filter.reach() * widened;
+    let tap = |at: usize| {
+        let center = (at as f64 + 0.5) * scale;
+        let first = (center - reach + 0.5).max(0.0) as usize;
+        let end = ((center + reach + 0.5) as usize).min(from);
+        let weight = |place: usize| filter.weight((place as f64 - center + 0.5) / widened);
+        let weights: Vec<f64> = (first..end).map(weight).collect();
+        let sum: f64 = weights.iter().sum();
+        let fixed = |weight: &f64| (weight / sum * f64::from(1u32 << PRECISION) + 0.5).floor() as i64;
+        Tap { first, weights: weights.iter().map(fixed).collect() }
+    };
+    (0..to).map(tap).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_multiples_within_the_limits() {
+        assert_eq!(dynamic_size(640, 480, 28, 8, 4096), (644, 476));
+        assert_eq!(dynamic_size(10, 10, 28, 8, 4096), (84, 84), "at least 8 units");
+        let (width, height) = dynamic_size(8000, 4000, 28, 8, 1024);
+        assert!(width * height <= 1024 * 28 * 28 && width.is_multiple_of(28) && height.is_multiple_of(28));
+        assert_eq!(dynamic_size(1, 100_000, 28, 8, 16), (28, 16 * 28), "a strip is neither empty nor too long");
+    }
+
+    #[test]
+    fn images_keep_their_aspect_ratio_on_black() {
+        let image = Image { width: 2, height: 1, pixels: vec![[10, 20, 30], [50, 60, 70]] };
+        let padded = padded(&image, 4, 4, Filter::Linear);
+        assert_eq!(padded.pixels[..4], [[0; 3]; 4]);
+        assert_eq!(padded.pixels[4..8], [[10, 20, 30], [20, 30, 40], [40, 50, 60], [50, 60, 70]]);
+        assert_eq!(padded.pixels[12..], [[0; 3]; 4]);
+    }
+}
