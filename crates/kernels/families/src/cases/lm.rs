@@ -36,7 +36,9 @@ pub(crate) fn weights(random: &mut Random, format: WeightFormat, groups: usize) 
         _ => (1, 1),
     };
     let halfwords = 2 * format.scale_bytes(groups).div_ceil(4);
-    let scale = halves(&random.floats(2 * halfwords, 0.0001, 0.001));
+    // In blocks it is multiplied by an integer scale.
+    let largest = if block > 1 { 0.0002 } else { 0.001 };
+    let scale = halves(&random.floats(2 * halfwords, 0.0001, largest));
     let scales = (0..halfwords).map(|at| match (at % block < floats, format) {
         (true, _) => scale[at] & 0xffff,
         // Exponents of about 2^-7.

@@ -183,14 +183,13 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     reduce(lane);
     workgroupBarrier();
     store(first_token, tile, lane);
-    if count > 4u {
-        partials[lane] = sums4;
-        partials[lane + 128u] = sums5;
-        partials[lane + 256u] = sums6;
-        partials[lane + 384u] = sums7;
-        workgroupBarrier();
-        reduce(lane);
-        workgroupBarrier();
-        store(first_token + 4u, tile, lane);
-    }
+    // Also without a fifth token: PoCL miscompiles a barrier in a branch.
+    partials[lane] = sums4;
+    partials[lane + 128u] = sums5;
+    partials[lane + 256u] = sums6;
+    partials[lane + 384u] = sums7;
+    workgroupBarrier();
+    reduce(lane);
+    workgroupBarrier();
+    store(first_token + 4u, tile, lane);
 }

@@ -22,7 +22,7 @@ const MATVEC4_TOKENS: usize = 4;
 
 /// Maximum number of tokens of [`KernelId::matvec8_packed_dot`]. From there on the dot products take
 /// longer than tiles in f32 on some GPUs.
-pub(crate) const PACKED_DOT_TOKENS: usize = 8;
+pub(crate) const PACKED_DOT_TOKENS: usize = 32;
 
 /// Maximum number of tokens of products in the small tiles of [`KernelId::matmul_coopmat32`]. Larger
 /// tiles take as long for one token as for 128.

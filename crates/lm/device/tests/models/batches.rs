@@ -12,7 +12,7 @@ use roci_lm::architecture::Model;
 use roci_lm::reference::{Reference, SequenceState};
 use roci_lm::synthetic::{Case, types};
 use roci_lm_device::{CacheType, DeviceModel, Options};
-use roci_testkit::tolerance::NormTolerance;
+use roci_testkit::{skipped, tolerance::NormTolerance};
 
 use crate::{compare, devices, tolerance};
 
@@ -117,6 +117,7 @@ fn check(device: &Device, case: &Case) -> Result<(), String> {
 /// Without matrix units, the option selects other kernels for each number of tokens.
 fn packed_dots_round_activations(device: &Device) -> Result<(), String> {
     if device.info().capabilities().matrix {
+        skipped("batches::packed_dots", "the device has matrix units and does not use packed dot products");
         return Ok(());
     }
     let case = types().into_iter().find(|case| case.recipe.kind == Type::Q8_0).expect("the type exists");
