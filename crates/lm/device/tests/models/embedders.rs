@@ -8,24 +8,16 @@ use roci_hal::Device;
 use roci_lm::architecture::Model;
 use roci_lm::reference::Reference;
 use roci_lm::synthetic::{Case, embedders};
-use roci_lm_device::{CacheType, DeviceModel, Options, unsupported};
+use roci_lm_device::{CacheType, DeviceModel, Options};
 
 use crate::{compare, devices, tolerance};
 
 const PAGE: usize = 16;
 
-/// Models that devices compute; a test of `support` lists the others.
-fn computed() -> impl Iterator<Item = Case> {
-    embedders().into_iter().filter(|case| {
-        let file = case.open().expect("the synthetic file is valid");
-        unsupported(&Model::new(&file, Some(case.context)).expect("the architecture is described")).is_none()
-    })
-}
-
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for (name, open) in devices::all() {
-        for case in computed() {
+        for case in embedders() {
             trials.push(Trial::test(format!("{name}/embedder-{}", case.name), move || match open() {
                 Ok(device) => check(&device, &case).map_err(Into::into),
                 Err(reason) => devices::missing(name, &reason),

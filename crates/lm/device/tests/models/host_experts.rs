@@ -7,7 +7,7 @@ use roci_hal::Device;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{FeedForward, Layer};
 use roci_lm::synthetic::{Case, architectures};
-use roci_lm_device::{Options, estimate, unsupported};
+use roci_lm_device::{Options, estimate};
 
 use crate::{devices, in_place, split_attention};
 
@@ -48,7 +48,6 @@ pub(crate) fn trials() -> Vec<Trial> {
 fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> =
         architectures().into_iter().filter(|case| ARCHITECTURES.contains(&case.name.as_str())).collect();
-    cases.retain(|case| unsupported(&model(case).1).is_none());
     cases.push(in_place::with_experts(Type::Q8_0));
     cases
 }
