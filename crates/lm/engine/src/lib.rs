@@ -17,6 +17,7 @@
 //! Prompts may contain images: rows of embeddings in the place of tokens (`images`).
 #![deny(unsafe_code)]
 
+mod advance;
 mod batch;
 mod call;
 mod engine;

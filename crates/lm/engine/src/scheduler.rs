@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Instant;
 
+use crate::advance::advance;
 use crate::batch::{BatchEntry, compose};
 use crate::call;
 use crate::pages::Pages;
@@ -261,19 +262,21 @@ impl Scheduler {
 
     /// Hands each sequence of the batch its output. An error is one of the drafter.
     fn advance(&mut self, entries: &[BatchEntry], outputs: Vec<(Output, States)>) -> Result<(), ForwardError> {
-        let context = self.state.context();
+        let before: Vec<_> = entries
+            .iter()
+            .map(|entry| &self.running[entry.sequence])
+            .map(|sequence| (sequence.tokens.len(), sequence.drafted(), sequence.evaluated))
+            .collect();
+        let results = advance(&mut self.running, entries, &outputs, &self.state.tokenizer, self.state.context());
         let (mut done, mut failed) = (Vec::new(), Ok(()));
         let mut read = Vec::with_capacity(outputs.len());
-        for (entry, (output, states)) in entries.iter().zip(outputs) {
+        for (((entry, (output, states)), progress), before) in entries.iter().zip(outputs).zip(results).zip(before) {
             let sequence = &mut self.running[entry.sequence];
-            let before = (sequence.tokens.len(), sequence.drafted());
-            let start = sequence.evaluated;
-            let progress = sequence.advance(entry.count, &output, &self.state.tokenizer, context);
             read.push(output);
             self.statistics.generated_tokens += (sequence.tokens.len() - before.0) as u64;
             self.statistics.drafted_tokens += (sequence.drafted().0 - before.1.0) as u64;
             self.statistics.accepted_tokens += (sequence.drafted().1 - before.1.1) as u64;
-            failed = failed.and(self.speculator.observe(sequence, start, states, self.pages.size()));
+            failed = failed.and(self.speculator.observe(sequence, before.2, states, self.pages.size()));
             let published = sequence.published;
             publish_pages(sequence, &mut self.pages);
             if self.speculator.needs_states() && sequence.images.is_empty() {

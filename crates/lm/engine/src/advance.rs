@@ -1,0 +1,56 @@
+//! Handing the sequences of a batch their outputs, on several threads where sampling takes long.
+
+use roci_tokenizer::Tokenizer;
+
+use crate::batch::BatchEntry;
+use crate::sequence::{Progress, Sequence};
+use crate::{EngineError, Output, States};
+
+/// Logits per thread. A sampler reads 2 to 8 of them per nanosecond, so that fewer take no longer
+/// than the start of a thread.
+const MIN_THREAD_LOGITS: usize = 1 << 18;
+const MAX_THREADS: usize = 8;
+
+/// Advances the sequence of each entry by its output. The results are in the order of the entries.
+pub(crate) fn advance(
+    sequences: &mut [Sequence],
+    entries: &[BatchEntry],
+    outputs: &[(Output, States)],
+    tokenizer: &Tokenizer,
+    context: usize,
+) -> Vec<Result<Progress, EngineError>> {
+    let mut entry_of = vec![None; sequences.len()];
+    entries.iter().enumerate().for_each(|(at, entry)| entry_of[entry.sequence] = Some(at));
+    let mut batch: Vec<(usize, &mut Sequence)> =
+        sequences.iter_mut().zip(entry_of).filter_map(|(sequence, at)| Some((at?, sequence))).collect();
+    let advance = |batch: &mut [(usize, &mut Sequence)]| -> Vec<(usize, Result<Progress, EngineError>)> {
+        let one = |(at, sequence): &mut (usize, &mut Sequence)| {
+            (*at, sequence.advance(entries[*at].count, &outputs[*at].0, tokenizer, context))
+        };
+        batch.iter_mut().map(one).collect()
+    };
+
+    let logits: usize = outputs.iter().flat_map(|(output, _)| &output.rows).map(Vec::len).sum();
+    let threads = threads(logits).min(batch.len());
+    let mut results = if threads > 1 {
+        let each = batch.len().div_ceil(threads);
+        std::thread::scope(|scope| {
+            let parts: Vec<_> = batch.chunks_mut(each).map(|part| scope.spawn(move || advance(part))).collect();
+            let join = |part: std::thread::ScopedJoinHandle<'_, _>| {
+                part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            parts.into_iter().flat_map(join).collect()
+        })
+    } else {
+        advance(&mut batch)
+    };
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn threads(logits: usize) -> usize {
+    match logits / MIN_THREAD_LOGITS {
+        0 | 1 => 1,
+        most => most.min(MAX_THREADS).min(std::thread::available_parallelism().map_or(1, usize::from)),
+    }
+}
