@@ -70,7 +70,7 @@ fn parallel_sequences_are_measured_in_sum() {
     let entries: Value = serde_json::from_str(&json).expect("it is JSON");
     let four = &entries[2];
     assert_eq!((&four["n_gen"], &four["roci"]["n_parallel"]), (&3.into(), &4.into()));
-    // Three tokens of each of four sequences.
+    // Three tokens for each of four sequences.
     let number = |key: &str| four[key][0].as_f64().expect("a number");
     assert!((number("samples_ts") * number("samples_ns") / 1e9 - 12.0).abs() < 1e-6);
     let own = |key: &str| four["roci"][key].as_f64().expect("a number");

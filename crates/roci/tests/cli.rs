@@ -174,7 +174,10 @@ fn a_search_path_without_a_library_is_reported_with_the_reason() {
         let drivers = value["drivers"].as_array().expect("a list");
         let amdgpu = drivers.iter().find(|driver| driver["driver"] == "amdgpu").expect("it is always there");
         // A machine with an AMD GPU has a library elsewhere.
-        let Some(error) = amdgpu["error"].as_str() else { return };
+        let Some(error) = amdgpu["error"].as_str() else {
+            roci_testkit::absent("a machine without libhsa, for the error of its search");
+            return;
+        };
         assert!(error.contains("/nowhere/at/all (given search path): does not exist"), "{error}");
         assert!(error.contains("/dev/null (given search path): "), "{error}");
     }

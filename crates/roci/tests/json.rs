@@ -154,7 +154,7 @@ fn run_of_a_language_model() {
     let model = folder.path().join("model.gguf");
     std::fs::write(&model, roci_lm::synthetic::talking().bytes().expect("it can be made")).expect("there is room");
     let value = output(&["run", &model.display().to_string(), "-p", "Once", "-n", "3", "--device", "cpu", "--json"], 0);
-    // An interrupted answer has no times and no counts.
+    // An interrupted run has no times and no counts.
     let stopped = json!({
         "prompt_seconds": null, "generation_seconds": null, "drafted_tokens": null, "accepted_tokens": null,
     });

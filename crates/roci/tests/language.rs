@@ -103,7 +103,7 @@ fn speculation_does_not_change_the_answer() {
     for method in ["auto", "off"] {
         assert_eq!(report(&["--speculate", method])["text"], plain["text"], "{method}");
     }
-    // The model drafts for itself, but does not know the grammar.
+    // The model drafts for itself, but drafts ignore the grammar.
     let drafted = report(&["--draft", "plain.gguf"]);
     assert_eq!(drafted["text"], plain["text"]);
     assert!(drafted["drafted_tokens"].as_u64() > Some(20), "{drafted}");
@@ -225,7 +225,7 @@ fn chat_executes_commands_and_saves() {
     let input =
         "/nonsense\n/system Be brief.\none\\\ntwo\n/seed 5\n/temperature 0\n/save talk.json\n/quit\nnever stderr\n";
     // Without a seed, any text may be generated; control characters are replaced. The grammar
-    // allows no end before the limit of tokens.
+    // cannot end before the token limit.
     std::fs::write(folder.path().join("letters.gbnf"), "root ::= [a-z]{200}").expect("there is room");
     let arguments = ["chat", "chat.model", "-n", "3", "--stats", "--grammar", "letters.gbnf"];
     let output = with_input(folder.path(), &arguments, input.as_bytes());

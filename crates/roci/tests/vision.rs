@@ -1,6 +1,6 @@
 //! Images as input of language models: `run`, `chat` and `serve`, and errors.
 //!
-//! Model and towers are synthetic. The text is random, but the same for the same image.
+//! Model and towers are synthetic. The generated text is random, but equal for equal images.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -120,7 +120,7 @@ fn a_chat_keeps_its_images() {
         (String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
     };
     let (with, notes) = chat("/image cat.png\nOnce\nMore\n/save chat.json\n/image none.png\n");
-    assert!(notes.contains("the next message has this image, of 27 tokens"), "{notes}");
+    assert!(notes.contains("the next message includes this image (27 tokens)"), "{notes}");
     assert!(notes.contains("none.png"), "{notes}");
     let (without, _) = chat("Once\nMore\n");
     assert_ne!(with, without);
@@ -156,7 +156,7 @@ fn damaged_and_wrong_files_are_one_line() {
     fail(&tower("lacking.gguf"), "mm.1.weight", "");
     fail(&tower("huge.gguf"), "clip.vision.patch_size", "download");
     fail(&tower("model.gguf"), "architecture `llama`", "mmproj");
-    fail(&tower("qwen2vl.gguf"), "three-part positions", "mmproj");
+    fail(&tower("qwen2vl.gguf"), "three rotary positions", "mmproj");
 }
 
 struct ServerProcess(Child, String);
@@ -171,7 +171,7 @@ impl ServerProcess {
         Self(child, address)
     }
 
-    /// Asks about an image. Returns the status and the answer, or the error.
+    /// Asks about an image. Returns status and answer, or the error.
     fn ask(&self, url: &str) -> (u16, String) {
         let parts = format!(
             r#"[{{"type":"text","text":"Look:"}},{{"type":"image_url","image_url":{{"url":"{url}","detail":"low"}}}}]"#

@@ -1,5 +1,5 @@
-//! Tolerances for whole vectors, such as the logits of a language model: rounding errors of many
-//! layers are spread over all elements, and small elements have none of their own.
+//! Tolerances for whole vectors, such as the logits of a language model. Rounding errors of many
+//! layers spread over all elements, so small elements have no tolerance of their own.
 
 /// A tolerance of [`distance`], ordered from strict to lax.
 ///

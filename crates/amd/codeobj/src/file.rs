@@ -28,7 +28,7 @@ pub enum FileKind {
     HostElf,
     /// An archive (`ar`) of object files.
     Archive,
-    /// Any other data that contains bundles. Only a [`crate::FileSummary`] searches it.
+    /// Any other data that contains bundles. Only [`crate::FileSummary`] searches it.
     Data,
 }
 

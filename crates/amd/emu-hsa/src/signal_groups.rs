@@ -21,7 +21,7 @@ impl SignalGroups {
         SignalGroup { handle }
     }
 
-    /// Signals of a group, in the order in which `create` got them.
+    /// Signals of a group, in the order in which `create` received them.
     pub(crate) fn get(&self, group: SignalGroup) -> Result<Arc<[Signal]>, Status> {
         self.groups.read().get(&group.handle).cloned().ok_or(Status::ERROR_INVALID_SIGNAL_GROUP)
     }

@@ -188,7 +188,7 @@ fn a_completion_signal_may_be_in_any_memory() {
     let (queue, memory) = (client.queue(), client.memory(4096));
     queue.set_profiling(true).expect("times can be taken");
     let raw = memory.address().as_ptr().wrapping_add(1024).cast::<AmdSignal>();
-    // SAFETY: the address is aligned, and inside the memory of this test.
+    // SAFETY: the address is aligned and inside this test's memory.
     unsafe { raw.write(AmdSignal { kind: SignalKind::USER, value: AtomicI64::new(1), ..AmdSignal::default() }) };
     let mut packet = adder.packet("add", address(&memory), 1, 1, 0, &client.signal(0));
     packet.completion_signal = abi_signal(raw);

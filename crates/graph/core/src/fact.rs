@@ -1,4 +1,4 @@
-//! Facts: what is known about a value before anything runs.
+//! Facts: properties of a value that are known before a graph runs.
 
 use crate::{DType, OpError, Tensor};
 

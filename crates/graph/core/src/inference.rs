@@ -1,4 +1,4 @@
-//! Infers what is known about a graph's values before it runs.
+//! Infers the facts of a graph's values before it runs.
 
 use crate::ops::{Facts, Operation};
 use crate::{Fact, Graph, Inputs, Node, Op, Value, shape};

@@ -6,7 +6,7 @@ use roci_hal::{Device, Kernel};
 
 use crate::Error;
 
-/// Cache of the loaded kernels.
+/// The loaded kernels.
 #[derive(Default)]
 pub(crate) struct KernelCache {
     loaded: HashMap<&'static str, Kernel>,

@@ -105,7 +105,7 @@ fn check_resources(spec: &KernelSpec, kernel: &Kernel, lds: u64, context: &str) 
     let large = spec.name().strip_prefix("lm_matmul_coopmat_");
     let format = WeightFormat::ALL.into_iter().find(|format| Some(format.name()) == large);
     let most = match format {
-        // `fits_large_tile` keeps language models from such kernels.
+        // `fits_large_tile` excludes these kernels from language models.
         Some(format) if !format.fits_large_tile() => u32::MAX,
         _ if spec.needs_matrix() => 20,
         _ => 0,

@@ -47,13 +47,13 @@ const TYPES: [Type; 27] = [
 /// Terms and sums below the smallest normal f32 may be flushed to zero.
 const UNDERFLOW: f64 = 1e-30;
 
-/// The allowed error of a sum of products, given the sum of magnitudes.
+/// The allowed error of a sum of products, given the sum of their magnitudes.
 fn allowed(kind: Type, sum: f64, magnitude: f64) -> f64 {
     if !kind.is_quantized() {
         return Tolerance::Sum.allowed(sum, magnitude) + UNDERFLOW;
     }
-    // The scale of every term is rounded to 16 bits once more. In blocks of 256, a group's minimum
-    // may be much larger than its weights.
+    // The scale of every term is rounded to 16 bits again. In blocks of 256, a group's minimum may
+    // be much larger than its weights.
     let minimums = if kind.block_size() == 256 { 4.0 } else { 1.0 };
     minimums * Tolerance::SumF16.allowed(magnitude, magnitude)
 }

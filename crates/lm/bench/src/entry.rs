@@ -58,8 +58,8 @@ pub fn threads(info: &DeviceInfo) -> Option<u32> {
 }
 
 impl Entry {
-    /// Upper limit of tokens per second by memory bandwidth; decode only. Sequences that decode
-    /// together share each read of the weights.
+    /// Upper limit of tokens per second by memory bandwidth; decode only. Concurrent sequences
+    /// share each read of the weights.
     pub fn limit(&self) -> Option<f64> {
         let (bytes, tokens) = (self.setting.work.bytes as f64, self.test.parallel as f64);
         let rate = self.setting.bandwidth.filter(|_| self.test.phase == Phase::Decode && bytes > 0.0);

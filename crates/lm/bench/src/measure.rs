@@ -13,7 +13,7 @@ pub struct Runner<'a> {
     /// Whether to stop, polled between two forward passes.
     stop: &'a dyn Fn() -> bool,
     sequences: Vec<Sequence>,
-    /// What is left of the warm-up before the first result.
+    /// Remaining warm-up time before the first result.
     warm_up: Duration,
 }
 
@@ -51,8 +51,8 @@ pub enum Outcome {
 }
 
 impl<'a> Runner<'a> {
-    /// Creates a runner with arbitrary tokens: they do not affect the speed, except that equal
-    /// sequences would share experts.
+    /// Creates a runner. The tokens are arbitrary and differ between sequences: only sequences with
+    /// equal tokens would select the same experts.
     pub fn new(forward: &'a mut dyn Forward, stop: &'a dyn Fn() -> bool, sequences: &Sequences) -> Self {
         let limits = forward.limits();
         let vocabulary = limits.vocabulary.max(1);
@@ -122,7 +122,7 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    /// Refuses a test with more sequences than the model takes.
+    /// Rejects a test with more sequences than the model supports.
     fn check_limits(&self, test: &Test) -> Result<(), ForwardError> {
         let limits = self.forward.limits();
         let slots = if limits.state_slots > 0 { limits.state_slots } else { usize::MAX };
@@ -237,7 +237,7 @@ mod tests {
         Test { phase, tokens, depth, parallel: 1 }
     }
 
-    /// Room for any of these tests.
+    /// KV cache that any of these tests needs.
     const ALONE: Sequences = Sequences { first: 64, others: 0, count: 1 };
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
         let Ok(Outcome::Measured(samples)) = outcome else { panic!("{outcome:?}") };
         assert_eq!((samples.tokens, samples.runs.len()), (6, 2));
         let last = OutputKind::LastLogits;
-        // Each sequence gets its depth; then three runs, warm-up included.
+        // Each sequence is filled to its depth; then three runs follow, including the warm-up.
         let runs = [[(4, 1, last); 3], [(5, 1, last); 3]].concat().repeat(3);
         assert_eq!(model.calls, [vec![(0, 4, last); 3], runs].concat());
     }

@@ -25,12 +25,12 @@ pub struct Test {
 }
 
 impl Test {
-    /// Tokens of context that each of its sequences needs.
+    /// Tokens of context that each sequence of the test needs.
     pub fn context(&self) -> usize {
         self.depth + self.tokens
     }
 
-    /// Tokens of one run, in sum over its sequences.
+    /// Tokens of one run, summed over its sequences.
     pub fn run_tokens(&self) -> usize {
         self.tokens * self.parallel
     }
@@ -50,8 +50,8 @@ impl fmt::Display for Test {
     }
 }
 
-/// All tests, grouped by depth, without duplicates and without tests of zero tokens. `parallel` has
-/// the numbers of sequences of decode tests.
+/// All tests, grouped by depth, without duplicates and without tests of zero tokens. `parallel`
+/// lists the numbers of sequences for decode tests.
 pub fn plan(prompts: &[u32], generated: &[u32], depths: &[u32], parallel: &[u32]) -> Vec<Test> {
     let mut tests = Vec::new();
     for &depth in depths {
@@ -69,8 +69,8 @@ pub fn plan(prompts: &[u32], generated: &[u32], depths: &[u32], parallel: &[u32]
     tests
 }
 
-/// KV cache of the sequences of some tests: the first has room for the longest test, the others for
-/// the longest test that has several sequences.
+/// KV cache that some tests need: the first sequence has room for the longest test, the others for
+/// the longest test with several sequences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sequences {
     /// Tokens of the first sequence.

@@ -7,8 +7,9 @@ use roci_lm::architecture::blocks::{FeedForwardKind, GatedFeedForward, Linear, M
 /// The minimum cost of a token. The KV cache is left out: its cost depends on the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenCost {
-    /// Bytes of weights that one token of decode reads: all but untied and per-layer embeddings, of
-    /// which only a row is read, and the experts that the token is not routed to.
+    /// Bytes of weights that decoding one token reads: all except token and per-layer embeddings,
+    /// of which only a row is read, and experts that are not selected. Tied embeddings count, as
+    /// the output matrix.
     pub bytes: u64,
     /// Additions and multiplications of one token of prefill: two for each weight of the layers.
     /// The output matrix does not count, since only the last token has logits.

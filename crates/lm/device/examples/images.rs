@@ -3,9 +3,9 @@
 //! ```text
 //! cargo run -p roci-lm-device --example images FOLDER
 //! ```
-//! For each `NAME.gguf` there is a `NAME.prompt`: the context length, the tokens before the image,
-//! its columns and lines and how its rows are placed, and the tokens after it. `NAME.rows` has the
-//! rows of the image in f32.
+//! For each `NAME.gguf`, `NAME.prompt` has the context length, the tokens before the image, the
+//! columns and lines of the image, its kind of positions, and the tokens after the image.
+//! `NAME.rows` has the embeddings of the image in f32.
 #![expect(clippy::print_stdout, reason = "a program for developers")]
 
 use std::error::Error;

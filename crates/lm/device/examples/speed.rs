@@ -138,7 +138,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The sum of the times of each kernel.
+/// Total time of each kernel.
 #[expect(clippy::print_stdout, reason = "an example prints its results")]
 fn print_kernels(records: &[CommandRecord]) {
     let mut kernels: BTreeMap<String, (usize, f64)> = BTreeMap::new();

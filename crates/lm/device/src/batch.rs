@@ -29,7 +29,7 @@ pub(crate) struct Batch<'a> {
     block_tokens: usize,
     /// First token and count of each block of attention.
     blocks: Vec<(usize, usize)>,
-    /// Whether each chunk is a whole text.
+    /// Whether each chunk is a whole sequence of a non-causal model.
     whole_texts: bool,
     /// Requested rows, in the order of the chunks.
     pub(crate) output_rows: Vec<OutputRow>,
@@ -69,7 +69,7 @@ impl<'a> Batch<'a> {
 
     /// The shape and the inputs of the step, with these output rows.
     ///
-    /// `sections` names the rotary position of each pair of a head.
+    /// `sections` has the index of the rotary position of each pair of a head.
     pub(crate) fn inputs(
         &self,
         kv_splits: usize,
@@ -132,9 +132,10 @@ impl<'a> Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Fills the inputs of attention for whole texts: as the positions, page table offsets and blocks
-    /// at the start, but with the last position that each token sees (`ends`, or that of the last
-    /// token), and relative to their offset; then the positions.
+    /// Fills the attention inputs of non-causal chunks. They are a copy of the positions, page
+    /// table offsets and blocks at the start, with two differences: a token's position is the last
+    /// one that it attends to (`ends`, or the chunk's last token), and page table offsets are
+    /// relative to this copy. The tokens' own positions follow.
     fn fill_attention_inputs(&self, shape: &StepShape, words: &mut [u32], ends: Option<&[u32]>) {
         let start = shape.attention_offset();
         let (step, attention) = words.split_at_mut(start);

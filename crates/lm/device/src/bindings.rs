@@ -102,7 +102,7 @@ impl BindingCheck<'_> {
         Err(Error::Binding { what: what(), bytes, device: self.info.uri.to_string(), limit, hint })
     }
 
-    /// `experts_on_cpu` is whether the CPU computes the experts of the layer.
+    /// `experts_on_cpu`: whether the CPU computes the experts of the layer.
     fn layer(&self, layer: &Layer, experts_on_cpu: bool) -> Result<(), Error> {
         layer.mixer_linears().try_for_each(|linear| self.rows(&linear.matrix))?;
         let mut per_layer = layer.per_layer.iter().flat_map(PerLayerInput::linears);
@@ -132,8 +132,8 @@ impl BindingCheck<'_> {
         self.within(what, row as u64 * step, max_binding(self.info), WEIGHTS_HINT)
     }
 
-    /// Matrices of experts, of which each `interleaved` share a binding: two rows of every expert
-    /// must fit.
+    /// Stacked expert matrices; each group of `interleaved` matrices shares a binding. Two rows of
+    /// every expert must fit.
     fn experts(&self, matrix: &Matrix, experts: usize, interleaved: usize) -> Result<(), Error> {
         let row = self.row_bytes(matrix);
         if rows_per_expert(self.info, row, experts, interleaved) > 0 {

@@ -13,19 +13,19 @@ use crate::recurrent::DeviceConvolution;
 #[derive(Clone)]
 pub(crate) struct DeviceDeltaNet {
     pub(crate) norm: DeviceNorm,
-    /// Projections to queries, keys, values, output gates, scores of rates and scores of decays:
-    /// side by side, one product where their types are the same.
+    /// Projections to queries, keys, values, output gates, rate scores and decay scores; one
+    /// product if their types are the same.
     pub(crate) projections: Vec<DeviceLinear>,
     pub(crate) convolution: DeviceConvolution,
-    /// Constants of the recurrence, without those of a step.
+    /// Constants of the recurrence, without those that change per step.
     pub(crate) rule: LmDeltaRule,
-    /// Bias of the decay's score of each head, then its factor.
+    /// Bias of each head's decay score, then the factors.
     pub(crate) decays: BufferRange,
-    /// Constants of the norm of the output, without those of a step.
+    /// Constants of the output norm, without those that change per step.
     pub(crate) output_norm: LmGatedRmsNorm,
     pub(crate) output_norm_weight: BufferRange,
     pub(crate) output: DeviceLinear,
-    /// Recurrent states of all slots: matrices of the heads.
+    /// Recurrent states of all slots: a matrix per head.
     pub(crate) states: BufferRange,
 }
 

@@ -11,10 +11,10 @@ const MIN_PARALLEL_ROWS: usize = 128;
 /// Maximum number of threads.
 const MAX_THREADS: usize = 8;
 
-/// A token and its position.
+/// A token id and its position.
 pub(crate) type Placed = (u32, usize);
 
-/// What is done to the embeddings of tokens after their lookup.
+/// Applied to token embeddings after their lookup.
 #[derive(Default)]
 pub(crate) struct HostInput {
     /// Added to each.
@@ -84,8 +84,7 @@ pub(crate) fn embed(
     in_parts(tokens, stride, rows, |tokens, rows| embed_rows(file, model, input, tokens, stride, rows))
 }
 
-/// Writes rows of a table, a token at a time, with `write`, which gets a token's row and `stride`
-/// floats of `rows`.
+/// Writes one row per token: `write` gets a token's row of the table and `stride` floats of `rows`.
 pub(crate) fn look_up(
     file: &Gguf,
     table: &Matrix,
@@ -104,7 +103,7 @@ pub(crate) fn look_up(
     })
 }
 
-/// Runs a function for parts of the tokens and their rows, in several threads if there are many.
+/// Calls a function for parts of the tokens and their rows, on several threads if there are many.
 fn in_parts(
     tokens: &[Placed],
     stride: usize,

@@ -20,11 +20,13 @@ use crate::weights::{DeviceMatrix, MatrixRows, WeightLoader};
 #[derive(Clone)]
 pub(crate) struct DeviceExperts {
     pub(crate) router: DeviceLinear,
-    /// Norm of the residual stream as the input of the router; `None` for the input of the block.
+    /// Norm of the residual stream as the router's input; if `None`, the router reads the block's
+    /// input.
     pub(crate) router_norm: Option<DeviceNorm>,
-    /// Added to the weights for the choice alone; then factors of the experts' outputs.
+    /// Biases that are added to the weights for the selection only, followed by factors of the
+    /// experts' outputs.
     pub(crate) selection_bias: Option<BufferRange>,
-    /// Constants of the choice, without those of a step.
+    /// Constants of the selection, without those that change per step.
     pub(crate) routing: LmMoeTopK,
     /// Whether weights multiply the inputs of experts instead of their outputs.
     pub(crate) weighted_input: bool,
@@ -42,28 +44,29 @@ pub(crate) struct DeviceExperts {
 pub(crate) enum ExpertMatrices {
     /// For the WGSL kernels: gate and up rows interleaved.
     Planar { gate_up: Vec<ExpertShard>, down: Vec<ExpertShard> },
-    /// For CPU-only kernels: the results of up projections follow those of the gates.
+    /// For CPU-only kernels: results of gate projections, followed by those of up projections.
     Native { gate_up: Vec<NativeExperts>, down: Vec<NativeExperts> },
 }
 
-/// Rows of the matrices of all experts, as many as fit one binding.
+/// As many rows of every expert's matrix as fit one binding.
 #[derive(Clone)]
 pub(crate) struct ExpertShard {
-    /// These rows of all experts, stacked. It has one shard.
+    /// These rows of all experts, stacked into a single shard.
     pub(crate) matrix: DeviceMatrix,
     pub(crate) bias: Option<BufferRange>,
-    /// The output of the first row of each expert.
+    /// Index of the output that the first row of each expert computes.
     pub(crate) first_output: usize,
 }
 
-/// Rows of each of `experts` that fit one binding, if `interleaved` matrices share it: even, so that
-/// pairs of 16-bit scales are whole. 0 if not even two fit.
+/// Number of rows per expert that fit one binding shared by `interleaved` matrices. The number is
+/// even, because 16-bit scales are stored in pairs; it is 0 if two rows do not fit.
 pub(crate) fn rows_per_expert(info: &DeviceInfo, row_bytes: usize, experts: usize, interleaved: usize) -> usize {
     rows_per_shard(info, row_bytes) / (experts * interleaved).max(1) / 2 * 2
 }
 
 impl LayerBuilder<'_> {
-    /// Uploads a mixture, with the matrices of its experts to the CPU if the layer's are computed there.
+    /// Uploads a mixture of experts. The expert matrices go to the CPU if it computes the experts
+    /// of the layer.
     pub(crate) fn experts(
         &mut self,
         router: &Linear,
@@ -99,7 +102,7 @@ impl LayerBuilder<'_> {
         })
     }
 
-    /// The norm of the router's input, with the factor of that input.
+    /// The norm of the router's input; its weights include the factor of that input.
     fn router_norm(&self, routing: &Routing) -> Result<Option<DeviceNorm>, Error> {
         let Some(Norm { weight: Some(weight), .. }) = &routing.norm else { return Ok(None) };
         let mut weights = self.loader.host_floats(weight)?;
@@ -118,8 +121,8 @@ impl WeightLoader<'_> {
         })
     }
 
-    /// Some projections of all experts, those of an expert interleaved, one expert after the other,
-    /// in as many shards as bindings of the device require.
+    /// Uploads projections of all experts, expert by expert, with the projections of an expert
+    /// interleaved, in as many shards as the device's bindings require.
     fn expert_shards<'e>(
         &self,
         experts: &[&'e GatedFeedForward],
@@ -158,7 +161,7 @@ impl WeightLoader<'_> {
         Ok(ExpertMatrices::Native { gate_up: self.native_products(&gate_up)?, down: self.native_products(&[downs])? })
     }
 
-    /// Projections with a common input, each of every expert.
+    /// Projections with a common input; each has a matrix per expert.
     fn native_products(&self, projections: &[Vec<&Linear>]) -> Result<Vec<NativeExperts>, Error> {
         let matrices = |linears: &[&Linear]| -> Vec<Vec<Matrix>> {
             vec![linears.iter().map(|linear| linear.matrix.clone()).collect()]
@@ -181,8 +184,8 @@ impl WeightLoader<'_> {
         Ok(products)
     }
 
-    /// The biases of some outputs of projections of all experts, those of an expert interleaved as
-    /// the rows of their matrices are; `None` if no projection has any.
+    /// Biases of the outputs in `outputs`, expert by expert, interleaved as the rows of the
+    /// expert's matrices are; `None` if no projection has a bias.
     fn expert_biases(
         &self,
         projections: &[Vec<&Linear>],
@@ -217,7 +220,7 @@ impl WeightLoader<'_> {
     }
 }
 
-/// The rows of some outputs. A matrix with blocks of rows is not split.
+/// The rows of `matrix` that compute these outputs. A matrix with blocks of rows is not split.
 fn part(matrix: &Matrix, outputs: &Range<usize>) -> Matrix {
     let mut part = matrix.clone();
     if part.blocks.is_none() {
@@ -226,7 +229,7 @@ fn part(matrix: &Matrix, outputs: &Range<usize>) -> Matrix {
     part
 }
 
-/// The constants of the choice of experts.
+/// Constants of the expert selection.
 fn routing_constants(routing: &Routing, experts: usize) -> LmMoeTopK {
     let flags = [
         (routing.scores == ExpertScores::Sigmoid, LmMoeTopK::SIGMOID),
@@ -245,8 +248,8 @@ fn routing_constants(routing: &Routing, experts: usize) -> LmMoeTopK {
     }
 }
 
-/// Factors of the experts' down projections, if the weights of the experts take them over:
-/// most types of matrices have no factor on devices.
+/// Factors of the experts' down projections, if the expert weights can include them: most matrix
+/// types have no factor on devices.
 fn down_scales(
     loader: &WeightLoader<'_>,
     experts: &[&GatedFeedForward],

@@ -13,10 +13,10 @@ pub(crate) struct Features {
     pub(crate) native_kernels: bool,
     /// Has matrix units (cooperative matrices), used for batches.
     pub(crate) coopmat: bool,
-    /// Quantizes the activations of a single token, and without matrix units those of small
-    /// batches, to 8 bits, and multiplies by packed dot products.
+    /// Quantizes activations to 8 bits and multiplies by packed dot products: for a single token
+    /// and, without matrix units, for small batches.
     pub(crate) packed_dot: bool,
-    /// Takes prebuilt kernels, whose registers are known.
+    /// Takes prebuilt kernels, whose register counts are known.
     pub(crate) prebuilt: bool,
     /// Compute units of the smallest physical device.
     pub(crate) compute_units: u32,

@@ -1,9 +1,9 @@
-//! Experts of layers of a GPU that the CPU computes.
+//! Experts of a GPU's layers that the CPU computes.
 //!
-//! The GPU's step ends at such a block: it writes the normalized residual stream and the choice of
-//! experts to memory that the host can read. The CPU device computes the experts from a copy of
-//! them, and the next commands of the GPU add the result to the residual stream. Meanwhile the GPU
-//! computes the shared expert, if there is one.
+//! The GPU's commands end at such an MoE block: they write the normalized residual stream and the
+//! expert ids and weights to host-visible memory. The CPU device computes the experts from its copy
+//! of the matrices, and the GPU's next commands add the result to the residual stream. Meanwhile
+//! the GPU computes the shared expert, if there is one.
 
 use std::time::Duration;
 
@@ -21,14 +21,15 @@ use crate::scratch::{Scratch, ScratchSizes};
 use crate::shape::StepShape;
 use crate::{Error, Options};
 
-/// Maximum time of the experts of a layer for one batch: that of a step, whose kernels the driver
-/// limits one by one.
+/// Timeout of the experts of a layer for one batch, as long as that of a step: the driver limits
+/// each kernel.
 const DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
-/// What a GPU and the CPU exchange at a block of experts.
+/// Buffers through which the GPU and the CPU exchange data at an MoE block.
 #[derive(Clone)]
 pub(crate) struct Exchange {
-    /// Inputs of experts, then their ids, then their weights; in memory of the GPU's device.
+    /// Inputs of the experts, then their ids, then their weights; host-visible memory of the GPU's
+    /// device.
     pub(crate) outbox: Buffer,
     /// Sums of the outputs of experts.
     pub(crate) inbox: Buffer,
@@ -39,7 +40,7 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     fn new(device: &Device, rows: u64, pairs: u64) -> Result<Self, Error> {
-        // Offsets of copies are multiples of four; these are also multiples of a cache line.
+        // Copy offsets must be multiples of four; these are also multiples of a cache line.
         let (ids, weights) = (rows.next_multiple_of(64), (rows + pairs).next_multiple_of(64));
         let allocate = |bytes: u64| device.allocate(BufferDesc::host(bytes.next_multiple_of(64)).label("experts"));
         Ok(Self { outbox: allocate(weights + 64 + pairs)?, inbox: allocate(rows)?, ids, weights: weights + 64 })
@@ -56,16 +57,16 @@ pub(crate) struct HostExperts {
     cache: CacheType,
     pub(crate) exchange: Exchange,
     done: Semaphore,
-    /// Submissions so far, which is the last value that `done` will reach.
+    /// Submissions so far: the last value that `done` will reach.
     submitted: u64,
 }
 
-/// Commands of a step up to a block of experts of the CPU.
+/// Commands of a step up to and including an MoE block that the CPU computes.
 #[derive(Clone)]
 pub(crate) struct HostSegment {
-    /// Commands of the GPU, which fill the outbox.
+    /// Commands of the GPU that fill the outbox.
     pub(crate) before: CommandBuffer,
-    /// Commands of the GPU that run beside those of the CPU.
+    /// Commands of the GPU that run concurrently with those of the CPU.
     pub(crate) beside: Option<CommandBuffer>,
     /// Commands of the CPU.
     pub(crate) experts: CommandBuffer,
@@ -74,7 +75,7 @@ pub(crate) struct HostSegment {
 }
 
 impl HostExperts {
-    /// `host` is the CPU, and `gpu` the device of the layers.
+    /// `host` is the CPU; `gpu` has the layers.
     pub(crate) fn new(host: &Device, gpu: &Device, model: &Model, options: &Options) -> Result<Self, Error> {
         let sizes: ScratchSizes = scratch_sizes(model, options, host.info());
         let mut scratch = Scratch::new(host, &sizes)?;
@@ -100,7 +101,7 @@ impl HostExperts {
         })
     }
 
-    /// The commands of the CPU for a batch of this shape.
+    /// The CPU's commands for a batch of this shape.
     pub(crate) fn record(
         &mut self,
         shape: StepShape,
@@ -112,7 +113,7 @@ impl HostExperts {
         recorder.record_experts(experts, activation)
     }
 
-    /// Computes the experts of a batch, once the outbox has their inputs, and fills the inbox.
+    /// Computes the experts of a batch once the outbox has their inputs, and fills the inbox.
     pub(crate) fn run(&mut self, segment: &HostSegment, tokens: usize) -> Result<(), Error> {
         let Self { scratch, exchange, .. } = self;
         let (rows, pairs) = (scratch.normed.bytes(tokens), 4 * (tokens * segment.experts_per_token) as u64);

@@ -1,4 +1,4 @@
-//! Rows of images in a batch: embeddings, rotary positions, and which keys a row sees.
+//! Images in a batch: embeddings, rotary positions, and which keys an image row attends to.
 
 use std::sync::Arc;
 
@@ -9,19 +9,20 @@ use roci_lm::architecture::blocks::Layer;
 
 use crate::Error;
 
-/// What images change in a batch. Empty for batches without them.
+/// Embeddings and positions of the images of a batch; empty for batches without images.
 #[derive(Debug, Default)]
 pub(crate) struct BatchImages {
-    /// Rows by their place in the batch.
+    /// Image rows: index in the batch, image, index in the image.
     rows: Vec<(usize, Arc<Image>, usize)>,
-    /// Three rotary positions of each token, if they differ from the places in the KV cache.
+    /// Three rotary positions per token, if they differ from the positions in the KV cache.
     pub(crate) rope: Option<Vec<[u32; 3]>>,
-    /// The last position that each token sees, if it is not always its own.
+    /// The last position that each token attends to, if some tokens attend to later ones.
     pub(crate) ends: Option<Vec<u32>>,
 }
 
 impl BatchImages {
-    /// Finds the images of chunks; `saved` has the positions that images before each chunk saved.
+    /// Finds the images of chunks. `saved[i]` is how far the images before chunk `i` lower its
+    /// rotary positions.
     pub(crate) fn find(chunks: &[Chunk<'_>], images: Option<&Images>, saved: &[u32]) -> Result<Self, Error> {
         let is_row = |token: &u32| *token >= FIRST_IMAGE_TOKEN;
         if saved.iter().all(|saved| *saved == 0) && !chunks.iter().any(|chunk| chunk.tokens.iter().any(is_row)) {
@@ -43,7 +44,7 @@ impl BatchImages {
                 if !image.as_ref().is_some_and(is_same) {
                     image = images.and_then(|images| images.with_token(*token));
                 }
-                let image = image.as_ref().ok_or_else(|| Error::file(format!("token {token} is of no image")))?;
+                let image = image.as_ref().ok_or_else(|| Error::file(format!("no image has the token {token}")))?;
                 let index = image.index(*token);
                 rows.push((rope.len(), Arc::clone(image), index));
                 let (mut place, mut end) = ([own; 3], position);
@@ -71,18 +72,18 @@ impl BatchImages {
         Ok(Self { rows, rope: grids.then_some(rope), ends: bidirectional.then_some(ends) })
     }
 
-    /// Whether some rows are of images.
+    /// Whether the batch has image rows.
     pub(crate) fn has_rows(&self) -> bool {
         !self.rows.is_empty()
     }
 
-    /// The tokens of a batch, with a token of the vocabulary in the place of rows.
+    /// The tokens of the batch, with a vocabulary token in place of each image row.
     pub(crate) fn text_tokens(&self, mut tokens: Vec<u32>) -> Vec<u32> {
         self.rows.iter().for_each(|(at, ..)| tokens[*at] = 0);
         tokens
     }
 
-    /// Writes the rows over the embeddings of the tokens, `stride` floats each.
+    /// Overwrites the embeddings of image rows, `stride` floats each.
     pub(crate) fn write_rows(&self, stride: usize, staged: &mut [f32]) -> Result<(), Error> {
         for (at, image, index) in &self.rows {
             let row = image.row(*index);
@@ -96,8 +97,8 @@ impl BatchImages {
     }
 }
 
-/// For each rotated pair of a head, which of three positions rotates it (M-RoPE); `None` for models
-/// whose pairs all have one position.
+/// For each rotated pair of a head, the index of the rotary position that it uses (M-RoPE); `None`
+/// for models whose tokens have a single rotary position.
 pub(crate) fn rope_sections(file: &Gguf, model: &Model) -> Result<Option<Vec<u32>>, Error> {
     let architecture = model.config.architecture;
     let key = format!("{architecture}.rope.dimension_sections");
@@ -110,7 +111,7 @@ pub(crate) fn rope_sections(file: &Gguf, model: &Model) -> Result<Option<Vec<u32
         return Ok(None);
     }
     let section = |pair: usize| {
-        // The sections repeat if there are more pairs.
+        // Sections repeat if a head has more pairs.
         let pair = pair as u32 % total;
         if is_interleaved(architecture) {
             let (section, length) = [(0, *time), (1, *line), (2, *column)][pair as usize % 3];
@@ -121,7 +122,7 @@ pub(crate) fn rope_sections(file: &Gguf, model: &Model) -> Result<Option<Vec<u32
     Ok((0..count).map(section).collect())
 }
 
-/// Whether the sections of an architecture are interleaved.
+/// Whether an architecture interleaves the sections.
 fn is_interleaved(architecture: &str) -> bool {
     ["qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe"].contains(&architecture)
 }

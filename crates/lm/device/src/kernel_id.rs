@@ -70,9 +70,9 @@ impl KernelId {
     pub(crate) const MOE_COMBINE: Self = Self("lm_moe_combine");
     /// Activation of the gate times the up projection.
     pub(crate) const GLU: Self = Self("lm_glu");
-    /// Rows times the sigmoid of their gates.
+    /// Multiplies rows by the sigmoid of their gates.
     pub(crate) const SIGMOID_GATE: Self = Self("lm_sigmoid_gate");
-    /// Convolution over the most recent tokens, of each channel with its own weights.
+    /// Causal convolution over the most recent tokens, with separate weights for each channel.
     pub(crate) const SHORT_CONVOLUTION: Self = Self("lm_short_conv");
     /// Recurrence of gated delta nets.
     pub(crate) const DELTA_RULE: Self = Self("lm_delta_rule");
@@ -84,13 +84,13 @@ impl KernelId {
     pub(crate) const MOE_TOP_K: Self = Self("lm_moe_top_k");
     /// Combines the results of attention over splits of the KV cache.
     pub(crate) const COMBINE_SPLITS: Self = Self("lm_combine_splits");
-    /// Quantizes activations to 8 bits, for [`Self::matvec8_packed_dot`].
+    /// Quantizes activations to 8 bits for [`Self::matvec8_packed_dot`].
     pub(crate) const QUANTIZE_I8: Self = Self("lm_quantize_i8");
     /// CPU only: quantizes activations to 8 bits.
     pub(crate) const QUANTIZE: Self = Self("lm_quantize");
     /// CPU only: product with packed or memory-mapped weights.
     pub(crate) const MATMUL_PACKED: Self = Self("lm_matmul_packed");
-    /// CPU only: the same with the matrices of experts.
+    /// CPU only: the same product with expert matrices.
     pub(crate) const EXPERTS_PACKED: Self = Self("lm_experts_packed");
 
     /// Lookup of embedding rows. `None` for formats without such a kernel.

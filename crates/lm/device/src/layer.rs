@@ -55,11 +55,11 @@ pub(crate) struct DeviceAttention {
     /// Query, key and value projections, and that of the output gate: one product if their types
     /// are the same.
     pub(crate) qkv: Vec<DeviceLinear>,
-    /// Column of the first gate of the heads' outputs.
+    /// Column of the first head's output gate.
     pub(crate) output_gate: Option<usize>,
     /// Constants of the rotary embedding, without those of a step.
     pub(crate) heads: LmRopeKvStore,
-    /// Norms of queries and of keys, if each covers all heads of a token.
+    /// Norms of queries and of keys, if a norm spans all heads of a token.
     pub(crate) row_norms: Option<[DeviceNorm; 2]>,
     /// Weights of the norms of query heads, then of key heads, then attention sinks.
     pub(crate) head_norms: Option<BufferRange>,
@@ -74,12 +74,12 @@ pub(crate) struct DeviceAttention {
     pub(crate) post_norm: Option<DeviceNorm>,
 }
 
-/// An expert for all tokens.
+/// An expert that all tokens use.
 #[derive(Clone)]
 pub(crate) struct DeviceSharedExpert {
     pub(crate) gate_up: GateUp,
     pub(crate) down: DeviceLinear,
-    /// Norm of the residual stream as the input; `None` for the input of the block.
+    /// Norm of the residual stream as the input; if `None`, the input is that of the block.
     pub(crate) norm: Option<DeviceNorm>,
     pub(crate) post_norm: Option<DeviceNorm>,
     /// Projection to the gate of the output.
@@ -103,19 +103,19 @@ pub(crate) struct DeviceFeedForward {
     pub(crate) activation: DeviceActivation,
     /// Length of the activated vector.
     pub(crate) width: usize,
-    /// Only beside experts.
+    /// Only with experts.
     pub(crate) shared: Option<DeviceSharedExpert>,
     /// Norm of the experts' sum, before the output of the shared expert is added.
     pub(crate) experts_norm: Option<DeviceNorm>,
     pub(crate) post_norm: Option<DeviceNorm>,
 }
 
-/// An activation, as the kernels that apply it know it.
+/// An activation, in the encodings of the kernels that apply it.
 #[derive(Clone, Copy)]
 pub(crate) struct DeviceActivation {
-    /// Flag of [`LmLinear`]; `None` if products do not apply it.
+    /// Flag of [`LmLinear`]; `None` if products cannot apply it.
     pub(crate) linear: Option<u32>,
-    /// Activation of [`LmGlu`].
+    /// The corresponding constant of [`LmGlu`].
     pub(crate) glu: u32,
 }
 
@@ -130,7 +130,7 @@ impl DeviceActivation {
     }
 }
 
-/// The part of a layer that reads earlier tokens.
+/// A part of a layer that mixes tokens.
 #[derive(Clone)]
 pub(crate) enum DeviceMixer {
     Attention(DeviceAttention),
@@ -139,26 +139,26 @@ pub(crate) enum DeviceMixer {
     StateSpace(DeviceStateSpace),
 }
 
-/// A layer with its weights, and with its KV cache or its recurrent states.
+/// A layer with its weights, and its KV cache or recurrent states.
 #[derive(Clone)]
 pub(crate) struct DeviceLayer {
-    /// Several read the same residual stream.
+    /// All mixers read the same residual stream.
     pub(crate) mixers: Vec<DeviceMixer>,
     pub(crate) feed_forward: Option<DeviceFeedForward>,
     /// Set if mixer and feed-forward read the same residual stream.
     pub(crate) parallel: Option<ParallelNorms>,
     /// Norms of the residual stream after the mixer and after feed-forward.
     pub(crate) stream_norms: [Option<DeviceNorm>; 2],
-    /// Input of this layer alone.
+    /// Per-layer embeddings: the input that only this layer reads.
     pub(crate) per_layer: Option<DevicePerLayer>,
 }
 
-/// The norms of two blocks that read the same residual stream.
+/// Norms of a mixer and a feed-forward block that read the same residual stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParallelNorms {
-    /// One for both.
+    /// One norm for both.
     Shared,
-    /// One each.
+    /// Each block has its own norm.
     Own,
 }
 
@@ -199,9 +199,9 @@ impl DeviceHead {
 /// Uploads the layers of one device.
 pub(crate) struct LayerBuilder<'a> {
     pub(crate) loader: WeightLoader<'a>,
-    /// For experts that another device than the layer's computes, the CPU.
+    /// The CPU, if it computes the experts of some layers.
     pub(crate) host: Option<WeightLoader<'a>>,
-    /// Whether the experts of the current layer are such.
+    /// Whether `host` computes the experts of the current layer.
     pub(crate) experts_on_host: bool,
     pub(crate) options: &'a Options,
     /// Context length in tokens.
@@ -210,7 +210,7 @@ pub(crate) struct LayerBuilder<'a> {
     pages: usize,
     /// Rotation tables uploaded so far.
     rotations: Vec<(Arc<Rope>, BufferRange)>,
-    /// KV pages of the layers so far.
+    /// KV pages of the layers that are already uploaded.
     caches: Vec<Option<[BufferRange; 2]>>,
 }
 
@@ -256,9 +256,9 @@ impl<'a> LayerBuilder<'a> {
         Ok(products)
     }
 
-    /// How many linear layers from the first on can become one matrix.
+    /// Number of leading linear layers that can become one matrix.
     fn same_type(&self, linears: &[&Linear]) -> Result<usize, Error> {
-        // More could not stay in the file.
+        // Only this many can stay in the file.
         let max = if self.loader.native_kernels { FileSegments::MAX } else { linears.len() };
         let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).take(max).collect();
         let mut count = 1;
@@ -289,7 +289,8 @@ impl<'a> LayerBuilder<'a> {
         let index = self.caches.len() - 1;
         let mut per_layer = layer.per_layer.as_ref().map(|block| self.per_layer(block, index)).transpose()?;
         if let Some(scale) = &layer.output_scale {
-            // The last norm of the layer adds to the residual stream, and can scale the sum.
+            // The last norm of the layer adds its result to the residual stream and can scale the
+            // sum.
             let last_of_block = feed_forward.as_mut().and_then(|block| block.post_norm.as_mut());
             let last = per_layer.as_mut().map(|block| &mut block.post_norm).or(last_of_block);
             let last = last.filter(|norm| norm.is_plain_rms());
@@ -384,7 +385,7 @@ impl<'a> LayerBuilder<'a> {
                 splits: 1,
                 scale: block.scale,
                 soft_cap: block.soft_cap.unwrap_or(0.0),
-                // On both sides, half of the window behind the token and half before it.
+                // Non-causal: half of the window before the token and half after it.
                 window: block.window.map_or(0, |window| if block.causal { window } else { window / 2 + 1 }),
                 after: block.window.filter(|_| !block.causal).map_or(0, |window| window / 2),
                 alibi_heads: if block.alibi.is_some() { 1 << block.heads.max(1).ilog2() } else { 0 },

@@ -10,13 +10,13 @@ use crate::scratch::ScratchSizes;
 /// Default maximum number of tokens per call, on hardware and on software devices.
 const HARDWARE_BATCH_TOKENS: usize = 512;
 const SOFTWARE_BATCH_TOKENS: usize = 64;
-/// The same for models whose texts are evaluated as a whole, if the context is not shorter.
+/// Default maximum number of tokens per call for non-causal models, unless the context is shorter.
 const WHOLE_TEXT_TOKENS: usize = 4096;
-/// Maximum number of rows of logits per step.
+/// Maximum number of logit rows per step.
 const MAX_LOGIT_ROWS: usize = 32;
 /// Maximum number of rotated pairs of a head.
 const MAX_ROPE_PAIRS: usize = 256;
-/// Alignment of the inputs of attention in words, at least that of any driver.
+/// Alignment of the attention inputs in words; no driver requires more.
 pub(crate) const MAX_ALIGNMENT: usize = 256;
 /// Maximum number of splits of attention.
 const MAX_SPLITS: usize = 16;
@@ -33,8 +33,8 @@ pub(crate) fn max_batch_tokens(model: &Model, options: &Options, info: &DeviceIn
     options.max_batch_tokens.unwrap_or(default).max(1)
 }
 
-/// Maximum number of output rows per step: as many as tokens for models without logits, whose rows
-/// are long.
+/// Maximum number of output rows per step. Logit rows are long; models without logits have a row
+/// per token.
 pub(crate) fn max_output_rows(model: &Model, tokens: usize) -> usize {
     if model.is_causal() { MAX_LOGIT_ROWS.min(tokens) } else { tokens }
 }
@@ -46,7 +46,8 @@ fn input_words(model: &Model, options: &Options, tokens: usize) -> usize {
     // Rotary positions of images, and the sections of pairs.
     let images = 3 * tokens + MAX_ROPE_PAIRS;
     // Inputs are padded to a power of two.
-    // Whole texts and images need the inputs of attention a second time, at an aligned offset.
+    // Non-causal chunks and images need a second copy of the attention inputs, at an aligned
+    // offset.
     let attention = 5 * tokens + MAX_ALIGNMENT;
     (5 * tokens
         + max_output_rows(model, tokens)

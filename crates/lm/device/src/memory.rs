@@ -30,7 +30,7 @@ pub struct DeviceShare {
     pub weights: u64,
     /// Bytes of the experts that the CPU computes for layers of other devices.
     pub experts: u64,
-    /// Bytes of both that stay in the file, as far as they need no memory.
+    /// Bytes of weights and experts that stay in the file and so need no memory.
     pub mapped: u64,
     /// Bytes of the KV cache.
     pub cache: u64,
@@ -48,7 +48,7 @@ impl DeviceShare {
         self.weights + self.experts + self.cache + self.states + self.scratch
     }
 
-    /// The part of it that needs memory.
+    /// Total without the bytes that stay in the file.
     fn required(&self) -> u64 {
         self.total() - self.mapped
     }
@@ -63,15 +63,15 @@ impl DeviceShare {
 pub struct Estimate {
     /// One per device that is used, in order.
     pub shares: Vec<DeviceShare>,
-    /// Whether the CPU's share exceeds its memory: weights stay in the file as far as possible, and
-    /// are read from it again when they are needed.
+    /// Whether the CPU's share exceeds its memory. Then as many weights as possible stay in the
+    /// file, and the system reads them again when they are needed.
     pub exceeds_memory: bool,
 }
 
 struct SizeEstimator<'a> {
     file: &'a Gguf,
     native_kernels: bool,
-    /// Whether weights stay in the file as far as possible.
+    /// Whether as many weights as possible stay in the file.
     from_file: bool,
 }
 
@@ -79,7 +79,7 @@ struct SizeEstimator<'a> {
 #[derive(Clone, Copy, Default)]
 struct Weights {
     all: u64,
-    /// Those that stay in the file although they exceed the memory.
+    /// Bytes that stay in the file when weights exceed the memory.
     mapped: u64,
 }
 
@@ -100,7 +100,7 @@ impl std::iter::Sum for Weights {
 }
 
 impl SizeEstimator<'_> {
-    /// `row_in_place` is the kernel's condition for matrices in place.
+    /// `row_in_place` returns the bytes of a row if the kernel can use such a matrix in place.
     fn matrix(&self, matrix: &Matrix, row_in_place: fn(Type, usize) -> Option<usize>) -> Weights {
         let Some(tensor) = self.file.tensor(&matrix.tensor) else { return Weights::default() };
         let (kind, rows) = (tensor.info().kind(), matrix.outputs());
@@ -131,7 +131,7 @@ impl SizeEstimator<'_> {
         linears.into_iter().map(one).sum()
     }
 
-    /// A layer without its experts.
+    /// Bytes of a layer without its experts.
     fn layer(&self, layer: &Layer) -> Weights {
         let mut weights = self.linears(layer.mixer_linears());
         let Some(FeedForward { kind, shared, .. }) = &layer.feed_forward else { return weights };
@@ -144,7 +144,7 @@ impl SizeEstimator<'_> {
         weights
     }
 
-    /// The experts of a layer.
+    /// Bytes of the experts of a layer.
     fn experts(&self, layer: &Layer) -> Weights {
         match layer.feed_forward.as_ref().map(|block| &block.kind) {
             None | Some(FeedForwardKind::Dense(_)) => Weights::default(),
@@ -155,7 +155,7 @@ impl SizeEstimator<'_> {
     }
 }
 
-/// Whether all layers must be on the same device: some read keys and values of others, or inputs
+/// Whether all layers must be on the same device, because layers share keys and values, or inputs
 /// that are computed once.
 fn is_indivisible(model: &Model) -> bool {
     let shares = |layer: &Layer| layer.attention().is_some_and(|block| block.kv_layer.is_some());
@@ -167,19 +167,20 @@ pub(crate) fn has_experts(layer: &Layer) -> bool {
     layer.feed_forward.as_ref().is_some_and(FeedForward::has_experts)
 }
 
-/// The index of the device that computes the experts of other devices' layers.
+/// The index of the CPU, which computes experts of other devices' layers.
 fn cpu(devices: &[&DeviceInfo]) -> Option<usize> {
     devices.iter().position(|info| roci_kernels::runs_native_kernels(info))
 }
 
-/// Usable bytes of a device. One that does not report its memory is assumed to have enough.
+/// Usable bytes of a device; unlimited if the device does not report its memory.
 fn limit(available: u64) -> u64 {
     if available == 0 { u64::MAX } else { available / USABLE.1 * USABLE.0 }
 }
 
-/// Computes what each device would hold: the first takes as many layers as fit, the next ones the
-/// rest. The CPU among them also holds the experts of the first [`Options::cpu_expert_layers`].
-/// Weights that the CPU uses in the file need not fit its memory.
+/// Computes what each device would hold: the first one takes as many layers as fit, the next ones
+/// the rest. A CPU device among them also holds the experts of the first
+/// [`Options::cpu_expert_layers`] layers. Weights that the CPU reads from the file need not fit its
+/// memory.
 ///
 /// # Errors
 /// If the model does not fit, or a tensor exceeds the largest binding of its device.
@@ -194,7 +195,7 @@ pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &O
     }
 }
 
-/// [`estimate`], with weights in memory, or in the file as far as possible.
+/// [`estimate`] with weights in memory, or with as many as possible in the file.
 fn assign(
     file: &Gguf,
     model: &Model,
@@ -296,12 +297,12 @@ fn assign(
     Ok(Estimate { shares, exceeds_memory: from_file })
 }
 
-/// Bytes of a device's memory; 0 if the driver does not report it.
+/// Usable bytes of a device's memory; 0 if the driver does not report it.
 fn available(info: &DeviceInfo) -> u64 {
     info.physical.iter().map(|one| one.usable_memory()).min().unwrap_or(0)
 }
 
-/// The error of a model that does not fit its last device, or whose experts do not fit the CPU.
+/// The error for a model that does not fit its last device, or whose experts do not fit the CPU.
 fn too_large(info: &DeviceInfo, share: &DeviceShare, options: &Options, cache_tokens: u64) -> Error {
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
     let states = match share.states {

@@ -36,15 +36,15 @@ pub struct DeviceModel {
     block_tokens: usize,
     max_splits: usize,
     estimate: Estimate,
-    /// In prediction heads.
+    /// Norms of the input; only in prediction heads.
     norms: Option<PredictionNorms>,
     /// Images of prompts, once an engine has attached them.
     images: Option<Arc<Images>>,
-    /// For each chunk of the next call, the positions that images before it saved.
+    /// For each chunk of the next call, how far the images before it lower its rotary positions.
     saved_positions: Vec<u32>,
-    /// The rotary position of each pair of a head, for models with three of them.
+    /// The index of the rotary position of each pair of a head; only for M-RoPE.
     rope_sections: Option<Vec<u32>>,
-    /// Rows of logits that the caller has given back.
+    /// Logit rows that the caller has returned for reuse.
     spare_rows: Vec<Vec<f32>>,
     input: HostInput,
     /// The layers after pooling, which the host computes.
@@ -61,8 +61,9 @@ impl std::fmt::Debug for DeviceModel {
 }
 
 impl DeviceModel {
-    /// Loads a model: the first device takes as many layers as fit, the next ones the rest. The CPU
-    /// among them also computes the experts of the first [`Options::cpu_expert_layers`].
+    /// Loads a model: the first device takes as many layers as fit, the next ones the rest. A CPU
+    /// device among them also computes the experts of the first [`Options::cpu_expert_layers`]
+    /// layers.
     /// `progress` gets the uploaded bytes and their total.
     ///
     /// # Errors
@@ -207,7 +208,7 @@ impl DeviceModel {
         Ok(())
     }
 
-    /// Whether tokens have three rotary positions (M-RoPE), as rows of images in a grid need.
+    /// Whether tokens have three rotary positions (M-RoPE), which images with grid positions need.
     pub fn has_grid_positions(&self) -> bool {
         self.rope_sections.is_some()
     }
@@ -217,8 +218,8 @@ impl DeviceModel {
         &self.model
     }
 
-    /// Evaluates the chunks in one step per stage, each by [`Stage::run`]. A prediction head reads
-    /// `before`. Hidden states of all tokens go to `states`.
+    /// Evaluates the chunks in one step per stage, each by [`Stage::run`]. `before` is the input of
+    /// a prediction head. Hidden states of all tokens go to `states`.
     fn evaluate_chunks(
         &mut self,
         chunks: &[Chunk<'_>],
@@ -228,7 +229,7 @@ impl DeviceModel {
         let saved = std::mem::take(&mut self.saved_positions);
         let images = BatchImages::find(chunks, self.images.as_deref(), &saved)?;
         if images.rope.is_some() && self.rope_sections.is_none() {
-            return Err(Error::file("the model has no positions for rows of images in a grid"));
+            return Err(Error::file("the image needs M-RoPE, which the model does not have"));
         }
         let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
         let tokens = images.text_tokens(tokens);
@@ -312,18 +313,18 @@ impl DeviceModel {
         Ok(outputs.finish())
     }
 
-    /// Checks that a chunk of a model that is not causal is a whole text, of which only hidden states
-    /// are requested.
+    /// Checks that a chunk of a non-causal model is a whole sequence and requests only hidden
+    /// states.
     fn check_whole(&self, chunk: &Chunk<'_>) -> Result<(), Error> {
         let has_logits = matches!(chunk.output, OutputKind::LastLogits | OutputKind::AllLogits);
         if self.limits.causal || (chunk.start == 0 && !has_logits) {
             return Ok(());
         }
-        Err(Error::file("the model computes hidden states of whole texts only"))
+        Err(Error::file("the model is not causal: each call must have a whole sequence and return hidden states"))
     }
 
-    /// Checks that a chunk names slots for its recurrent state if the model has such states, and
-    /// none otherwise.
+    /// Checks that a chunk names valid state slots if the model has recurrent states, and none
+    /// otherwise.
     fn check_state(&self, chunk: &Chunk<'_>) -> Result<(), Error> {
         let slots = self.limits.state_slots;
         match chunk.state {
@@ -348,7 +349,7 @@ impl DeviceModel {
     }
 }
 
-/// A step that computes only these output rows of the previous one, and its inputs.
+/// Shape and inputs of a step that only computes these output rows of the previous step.
 fn rows_only(rows: &[OutputRow], logits: bool) -> (StepShape, Vec<u32>) {
     let shape = StepShape {
         block_tokens: 1,

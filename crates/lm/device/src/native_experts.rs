@@ -11,10 +11,10 @@ use roci_lm::architecture::blocks::Matrix;
 use crate::Error;
 use crate::weights::{WeightLoader, unsupported_scale};
 
-/// Bytes of the unit of offsets in a file.
+/// Unit of file offsets in bytes.
 const UNIT: usize = LmExpertsPacked::UNIT as usize;
 
-/// Matrices of the same size and type, one or two per expert, with the same input.
+/// Matrices of the same size and type with the same input, one or two per expert.
 #[derive(Clone)]
 pub(crate) struct NativeExperts {
     pub(crate) weights: BufferRange,
@@ -22,13 +22,13 @@ pub(crate) struct NativeExperts {
     /// Rows of a matrix.
     pub(crate) rows: usize,
     pub(crate) columns: usize,
-    /// Matrices of an expert, whose results follow each other.
+    /// Matrices per expert, whose results are adjacent.
     pub(crate) matrices: usize,
     /// Number of experts.
     pub(crate) count: usize,
     pub(crate) in_place: bool,
-    /// Where the first expert's matrices start, and the distance to those of the next, as
-    /// [`LmExpertsPacked`] has them.
+    /// Offsets of the first expert's matrices, and the distances to the next expert's, in the units
+    /// of [`LmExpertsPacked`].
     pub(crate) starts: [u32; 2],
     pub(crate) steps: [u32; 2],
     /// A factor per matrix.
@@ -40,8 +40,8 @@ pub(crate) struct NativeExperts {
 }
 
 impl WeightLoader<'_> {
-    /// Loads projections with a common input, whose results follow each other: each is a matrix of
-    /// every expert.
+    /// Loads projections with a common input and adjacent results. Each projection has a matrix per
+    /// expert.
     pub(crate) fn native_experts(&self, projections: &[Vec<Matrix>]) -> Result<Vec<NativeExperts>, Error> {
         if let Some(all) = self.experts_in_place(projections)? {
             return Ok(vec![all]);
@@ -59,9 +59,9 @@ impl WeightLoader<'_> {
         Ok(products)
     }
 
-    /// Maps the matrices in the file, if the CPU's kernels support their type and the matrices of
-    /// all experts have the same distance. Types that a product would decode each time are mapped
-    /// only if memory is short.
+    /// Maps the matrices in the file, if the CPU kernels support their type and the expert matrices
+    /// are evenly spaced. Types that each product would have to decode are mapped only if memory is
+    /// short.
     fn experts_in_place(&self, projections: &[Vec<Matrix>]) -> Result<Option<NativeExperts>, Error> {
         let Some(first) = projections.first().and_then(|matrices| matrices.first()) else { return Ok(None) };
         let (kind, rows, columns) = (self.kind(first)?, first.outputs(), first.columns);
@@ -118,7 +118,7 @@ impl WeightLoader<'_> {
         }))
     }
 
-    /// Packs the matrices, one per expert.
+    /// Packs the matrices, one per expert and projection.
     fn packed_experts(&self, matrices: &[Matrix]) -> Result<NativeExperts, Error> {
         let wrong = |error: lm_cpu::PackError| Error::file(error.to_string());
         let Some(first) = matrices.first() else { return Err(Error::file("a mixture of experts has no experts")) };
@@ -141,7 +141,7 @@ impl WeightLoader<'_> {
         let mut mapping = weights.buffer().map()?;
         let panels = rows.div_ceil(lm_cpu::ROWS);
         let result = Mutex::new(Ok(()));
-        // Threads take panels from a shared iterator, for load balance.
+        // Threads take panels from a shared iterator for load balance.
         let next = Mutex::new(mapping[..matrix_bytes * matrices.len()].chunks_mut(panel_bytes).enumerate());
         std::thread::scope(|threads| {
             for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
@@ -179,7 +179,7 @@ impl WeightLoader<'_> {
         })
     }
 
-    /// The factors of matrices; `None` if all are one.
+    /// Factors of the matrices; `None` if all are 1.
     fn expert_scales(&self, matrices: &[&Matrix]) -> Result<Option<BufferRange>, Error> {
         let scales = self.scales(matrices)?;
         if scales.iter().all(|scale| *scale == 1.0) {
@@ -195,7 +195,7 @@ impl WeightLoader<'_> {
     }
 }
 
-/// The distance of evenly spaced numbers, 0 for a single one.
+/// The distance between evenly spaced numbers; 0 for a single number.
 fn even_step(units: &[u32]) -> Option<u32> {
     let step = match units {
         [] => return None,

@@ -11,22 +11,22 @@ use crate::layer::LayerBuilder;
 #[derive(Clone)]
 pub(crate) struct DeviceNorm {
     pub(crate) kind: NormKind,
-    /// Followed by the biases, if there are any.
+    /// Weights, followed by biases if there are any.
     pub(crate) weight: BufferRange,
     pub(crate) biased: bool,
     pub(crate) epsilon: f32,
-    /// Factor of the residual stream after the result has been added to it.
+    /// Factor of the sum of residual stream and result.
     pub(crate) factor: f32,
 }
 
 impl DeviceNorm {
-    /// Whether it is an RMS norm without biases, which other kernels can include.
+    /// Whether this is an RMS norm without biases, which other kernels can apply.
     pub(crate) fn is_plain_rms(&self) -> bool {
         self.kind == NormKind::Rms && !self.biased
     }
 }
 
-/// Norms of each query and key head, which the kernel that applies RoPE includes.
+/// Norms of each query and key head, which the RoPE kernel applies.
 pub(crate) struct DeviceHeadNorms {
     /// Flags of [`LmRopeKvStore`].
     pub(crate) flags: u32,
@@ -36,7 +36,7 @@ pub(crate) struct DeviceHeadNorms {
 }
 
 impl LayerBuilder<'_> {
-    /// A norm of rows of this length.
+    /// The norm of rows of this length.
     pub(crate) fn norm(&self, norm: &Norm, length: usize) -> Result<DeviceNorm, Error> {
         let mut floats = match &norm.weight {
             Some(weight) => self.loader.host_floats(weight)?,
@@ -58,7 +58,7 @@ impl LayerBuilder<'_> {
         norm.map(|norm| self.norm(norm, length)).transpose()
     }
 
-    /// The norms of queries and of keys, if each covers all heads of a token.
+    /// The norms of queries and of keys, if a norm spans all heads of a token.
     pub(crate) fn row_norms(&self, block: &Attention) -> Result<Option<[DeviceNorm; 2]>, Error> {
         let Some(norms) = block.head_norms.as_ref().filter(|norms| norms.span == NormSpan::Row) else {
             return Ok(None);
@@ -81,7 +81,7 @@ impl LayerBuilder<'_> {
             found.epsilon = norms.query.epsilon;
             found.flags = flags(norms);
             if norms.after_rope {
-                // The kernel divides by the root of the mean square before RoPE, which scales it.
+                // The kernel divides by the root mean square before RoPE, which scales it.
                 let magnitude = block.rope.magnitude;
                 found.epsilon /= magnitude * magnitude;
                 floats.iter_mut().for_each(|weight| *weight /= magnitude);

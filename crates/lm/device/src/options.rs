@@ -57,7 +57,7 @@ pub struct Options {
     pub max_chunks: usize,
     /// Tokens per KV page.
     pub page_size: usize,
-    /// Slots of recurrent state, for models that have such states: see
+    /// Number of slots of recurrent state, for models with recurrent blocks: see
     /// [`state_slots`](Self::state_slots()).
     pub state_slots: usize,
     /// Disables packed dot products: without it, GPUs with 4 x 8-bit dot products quantize the
@@ -67,8 +67,8 @@ pub struct Options {
     /// Uses packed dot products on devices that gain nothing from them, such as software
     /// rasterizers. For tests.
     pub force_packed_dot: bool,
-    /// Layers, from the first one on, whose experts are computed on the CPU, which must be among the
-    /// devices then. Layers of the CPU itself and layers without experts do not change.
+    /// Number of leading layers whose experts the CPU computes; the CPU must be among the devices.
+    /// The setting does not affect the CPU's own layers and layers without experts.
     pub cpu_expert_layers: usize,
     /// Whether decode kernels are specialized: compiled with the model's sizes as constants, on
     /// devices that compile kernels at run time. This delays the first generated token and makes

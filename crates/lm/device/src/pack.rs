@@ -35,8 +35,7 @@ pub(crate) fn format_of(kind: Type) -> Option<WeightFormat> {
 }
 
 /// Converts a row. `codes` and `scales` cover all its groups and are zero-initialized, so that
-/// padding is zero. `scale` is a factor of all weights, which types without code groups do not
-/// have.
+/// padding is zero. `scale` is a factor of all weights; types without code groups have none.
 pub(crate) fn pack_row(kind: Type, scale: f32, row: &[u8], codes: &mut [u8], scales: &mut [u8]) {
     match kind {
         Type::F32 | Type::F16 | Type::BF16 => codes[..row.len()].copy_from_slice(row),
@@ -63,7 +62,7 @@ pub(crate) fn pack_row(kind: Type, scale: f32, row: &[u8], codes: &mut [u8], sca
         Type::Q4_K => blocks::<144, 128, 20>(row, codes, scales, q4_k),
         Type::IQ4_XS => blocks::<136, 128, 8>(row, codes, scales, |block, codes, scales| {
             codes.copy_from_slice(&block[8..]);
-            // An f16 scale, then the low bits of the scales, then their high bits.
+            // An f16 scale, then the low bits of the group scales, then their high bits.
             scales[..2].copy_from_slice(&block[..2]);
             scales[2..6].copy_from_slice(&block[4..8]);
             scales[6..].copy_from_slice(&block[2..4]);

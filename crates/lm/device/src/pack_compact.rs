@@ -45,8 +45,8 @@ pub(crate) fn grid(kind: Type) -> &'static [u8] {
     }
 }
 
-/// Converts a row; `scale` is a factor of all weights, with which scales are rounded unless it is
-/// one. `codes` and `scales` cover all its groups and are zero-initialized.
+/// Converts a row. `scale` is a factor of all weights; scales are rounded unless it is 1. `codes`
+/// and `scales` cover all groups of the row and are zero-initialized.
 pub(crate) fn pack_row(kind: Type, scale: f32, row: &[u8], codes: &mut [u8], scales: &mut [u8]) {
     let times = |own: [u8; 2]| {
         if scale == 1.0 { own } else { f16::from_f32(f16::from_le_bytes(own).to_f32() * scale).to_le_bytes() }
@@ -126,7 +126,7 @@ pub(crate) fn pack_row(kind: Type, scale: f32, row: &[u8], codes: &mut [u8], sca
     }
 }
 
-/// Value `at` of 32 nibbles in the order of Q4_0.
+/// Value `at` of 32 nibbles in Q4_0 order.
 fn nibble(bytes: &[u8], at: usize) -> u8 {
     bytes[at % 16] >> (at / 16 * 4) & 0xf
 }
@@ -185,7 +185,7 @@ fn q6_k(block: &[u8; 210], codes: &mut [u8; 192], scales: &mut [u8; 18]) {
     scales[2..].copy_from_slice(&block[192..208]);
 }
 
-/// Value `at` of a unit of the two-bit numbers of Q2_K and Q3_K.
+/// Value `at` of a unit of 2-bit codes of Q2_K and Q3_K.
 fn k_two_bits(numbers: &[u8], unit: usize, at: usize) -> u8 {
     numbers[unit / 8 * 32 + unit % 2 * 16 + at] >> (unit % 8 / 2 * 2) & 3
 }
@@ -225,8 +225,8 @@ fn ternary<const BLOCK: usize, const CODES: usize>(
     });
 }
 
-/// The scale of a block, which is in the highest bits of four words with 3-bit scales, 48 bits of
-/// those, and high bits of the indices.
+/// The scale of a block, from the highest bits of four words. Their other 48 bits are 3-bit scales
+/// and high bits of the indices.
 fn iq1_m(block: &[u8; 56], codes: &mut [u8; 32], scales: &mut [u8; 24], times: impl Fn([u8; 2]) -> [u8; 2]) {
     codes.copy_from_slice(&block[..32]);
     let (mut scale, mut own) = (0u16, 0u64);
@@ -290,7 +290,8 @@ mod tests {
         bytes.chunks(4).map(|word| word.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte))).collect()
     }
 
-    /// The values of two rows of random blocks, as the kernels read them, and those of the file.
+    /// The values of two rows of random blocks as the kernels read them, and as the file defines
+    /// them.
     fn both(kind: Type, random: &mut fastrand::Rng) -> (Vec<f32>, Vec<f32>) {
         let format = pack::format_of(kind).expect("every type has a format");
         let groups = 8;
@@ -317,20 +318,20 @@ mod tests {
             let mut checked = 0;
             for _ in 0..200 {
                 let (found, expected) = both(kind, &mut random);
-                // Scales of random bytes may be infinite, and those of NVFP4 too small for an f16.
+                // Scales of random bytes may be infinite, and scales of NVFP4 too small for an f16.
                 let size = expected.iter().fold(0f32, |size, value| size.max(value.abs()));
                 if !(1e-3..1e30).contains(&size) || expected.iter().any(|value| value.is_nan()) {
                     continue;
                 }
                 for (found, expected) in found.iter().zip(&expected) {
-                    // A scale and an offset may cancel.
+                    // A scale and an offset may cancel out.
                     let error = (found - expected).abs() / size;
                     let limit = if kind == Type::NVFP4 { 0.5 * f16::EPSILON.to_f32() } else { 4.0 * f32::EPSILON };
                     assert!(error <= limit, "{kind}: {found} for {expected}");
                 }
                 checked += 1;
             }
-            // Few exponents of MXFP4 are in the range.
+            // Few exponents of MXFP4 are in this range.
             assert!(checked > 5, "{kind}: {checked} rows");
         }
     }

@@ -1,7 +1,7 @@
 //! Per-layer embeddings on a device.
 //!
-//! The table has more values than the rest of a small model, and a token needs one row of it. It
-//! stays in the file: the host looks rows up, as it does with embeddings.
+//! The embedding table is larger than the rest of a small model, but a token needs only one row of
+//! it. The table stays in the file, and the host looks up rows, as for token embeddings.
 
 use roci_gguf::Gguf;
 use roci_hal::{Buffer, BufferDesc, Device, DeviceInfo};
@@ -15,25 +15,25 @@ use crate::norms::DeviceNorm;
 use crate::pack::GROUP;
 use crate::scratch::RowBuffer;
 
-/// What computes the inputs of all layers, and where.
+/// Weights and buffers that compute the inputs of all layers.
 pub(crate) struct LayerInputs {
     pub(crate) projection: DeviceLinear,
-    /// Norm of each layer's part of the projection, with the factor of the sum.
+    /// Norm of each layer's part of the projection; includes the factor of the sum.
     pub(crate) norm: DeviceNorm,
     /// Length of the input of a layer.
     pub(crate) length: usize,
     pub(crate) layers: usize,
     /// The projected embeddings.
     pub(crate) projected: RowBuffer,
-    /// For each layer a place for its gate, then its input.
+    /// For each layer, room for its gate, then its input.
     pub(crate) rows: RowBuffer,
     /// Input of a layer after the gate.
     pub(crate) activated: RowBuffer,
-    /// Rows as the host writes them: places for gates, and parts of the table.
+    /// Rows as the host writes them: room for gates, and rows of the embedding table.
     pub(crate) staging: Buffer,
 }
 
-/// A layer's projections of its input.
+/// A layer's projections of its per-layer input.
 #[derive(Clone)]
 pub(crate) struct DevicePerLayer {
     pub(crate) gate: DeviceLinear,
@@ -44,7 +44,7 @@ pub(crate) struct DevicePerLayer {
     pub(crate) layer: usize,
 }
 
-/// Floats of a token: the projected embedding, the rows with places for gates, and the input of a
+/// Floats per token: the projected embedding, the rows with room for gates, and the input of a
 /// layer after the gate.
 fn token_floats(block: &PerLayerEmbedding) -> [usize; 3] {
     let all = block.embedding.columns;
@@ -56,7 +56,7 @@ pub(crate) fn buffer_bytes(model: &Model, tokens: usize) -> [u64; 3] {
     model.per_layer.as_ref().map_or([0; 3], |block| token_floats(block).map(|floats| 4 * (floats * tokens) as u64))
 }
 
-/// Refuses inputs that kernels cannot bind layer by layer.
+/// Checks that kernels can bind the inputs of each layer.
 pub(crate) fn check(model: &Model, info: &DeviceInfo) -> Result<(), Error> {
     let Some(block) = &model.per_layer else { return Ok(()) };
     let aligned = (8 * block.length as u64).is_multiple_of(info.binding_alignment.max(1));
@@ -106,14 +106,14 @@ impl LayerInputs {
         })
     }
 
-    /// The gate and the input of a layer, in rows of all layers.
+    /// The gate and the input of a layer: a view of the rows of all layers.
     pub(crate) fn layer(&self, layer: usize) -> Result<RowBuffer, Error> {
         let RowBuffer { range, stride } = &self.rows;
         let start = (8 * self.length * layer) as u64;
         Ok(RowBuffer { range: range.range(start, range.length() - start)?, stride: *stride })
     }
 
-    /// Writes the rows of tokens to staging memory.
+    /// Writes the table rows of these tokens to the staging buffer.
     pub(crate) fn fill(&self, file: &Gguf, block: &PerLayerEmbedding, tokens: &[Placed]) -> Result<(), Error> {
         let mut staged = self.staging.range(0, self.rows.bytes(tokens.len()))?.map_write()?;
         let rows: &mut [f32] = bytemuck::cast_slice_mut(&mut staged);

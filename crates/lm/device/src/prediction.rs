@@ -42,8 +42,8 @@ impl PredictionNorms {
         })
     }
 
-    /// Writes the inputs of tokens to `rows`, `stride` floats each: the norm of the embedding, then
-    /// that of the hidden state before the token, with zeros as padding.
+    /// Writes the inputs of tokens to `rows`, `stride` floats each: the normalized embedding, then
+    /// the normalized hidden state of the previous token, then zeros as padding.
     pub(crate) fn fill(
         &self,
         (file, model, input): (&Gguf, &Model, &HostInput),

@@ -9,7 +9,7 @@ use crate::layer::{DeviceLinear, LayerBuilder};
 use crate::norms::DeviceNorm;
 use crate::{Error, delta_net};
 
-/// A short convolution. Its constants lack those of a step.
+/// A short convolution. Its constants lack those that change per step.
 #[derive(Clone)]
 pub(crate) struct DeviceConvolution {
     pub(crate) constants: LmShortConv,
@@ -19,11 +19,11 @@ pub(crate) struct DeviceConvolution {
     pub(crate) windows: BufferRange,
 }
 
-/// A short convolution between gates.
+/// A short convolution with input and output gates.
 #[derive(Clone)]
 pub(crate) struct DeviceGatedConvolution {
     pub(crate) norm: DeviceNorm,
-    /// Projections to input gates, output gates and values, side by side.
+    /// Projections to input gates, output gates and values, in this order.
     pub(crate) projections: Vec<DeviceLinear>,
     pub(crate) convolution: DeviceConvolution,
     pub(crate) output: DeviceLinear,
@@ -33,18 +33,18 @@ pub(crate) struct DeviceGatedConvolution {
 #[derive(Clone)]
 pub(crate) struct DeviceStateSpace {
     pub(crate) norm: DeviceNorm,
-    /// Projections to output gates, channels of the convolution and steps, side by side.
+    /// Projections to output gates, convolution channels and steps, in this order.
     pub(crate) projections: Vec<DeviceLinear>,
     pub(crate) convolution: DeviceConvolution,
-    /// Constants of the scan, without those of a step.
+    /// Constants of the scan, without those that change per step.
     pub(crate) scan: LmSsmScan,
-    /// Bias of the step of each head, then its decay, then its skip.
+    /// Step bias of each head, then decay factors, then skip factors.
     pub(crate) heads: BufferRange,
-    /// Constants of the gate and the norm of the output, without those of a step.
+    /// Constants of the gate and the output norm, without those that change per step.
     pub(crate) output_norm: LmGatedRmsNorm,
     pub(crate) output_norm_weight: Option<BufferRange>,
     pub(crate) output: DeviceLinear,
-    /// Recurrent states of all slots: matrices of the heads.
+    /// Recurrent states of all slots: a matrix per head.
     pub(crate) states: BufferRange,
 }
 
@@ -75,7 +75,7 @@ impl RecurrentColumns {
     }
 }
 
-/// Bytes of one slot: of the inputs of the convolution, and of the matrices of the heads.
+/// Bytes per slot: inputs of the convolution, and matrices of the heads.
 pub(crate) fn state_bytes(size: StateSize) -> [u64; 2] {
     [size.window, size.matrices].map(|floats| 4 * floats as u64)
 }
@@ -109,7 +109,7 @@ impl LayerBuilder<'_> {
         Ok([windows?.whole(), states?.whole()])
     }
 
-    /// Uploads a short convolution. `flags` are those of [`LmShortConv`] beside its bias.
+    /// Uploads a short convolution. `flags` are the flags of [`LmShortConv`] without the bias flag.
     pub(crate) fn short_convolution(
         &self,
         block: &ShortConvolution,

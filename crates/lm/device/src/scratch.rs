@@ -52,7 +52,7 @@ pub(crate) struct ScratchSizes {
     experts_per_token: usize,
     /// Length of a shared expert's activated vector; 0 without one.
     shared: usize,
-    /// Whether a layer has parallel blocks, or parts of a block with inputs of their own.
+    /// Whether a layer has parallel blocks, or a router or shared expert with its own norm.
     parallel: bool,
     /// Whether a layer has experts without a gate.
     ungated_experts: bool,
@@ -60,7 +60,7 @@ pub(crate) struct ScratchSizes {
     weighted_input: bool,
     /// The longest input of a product.
     columns: usize,
-    /// Length of the uploaded rows: embeddings, or what a prediction head projects.
+    /// Length of the uploaded rows: embeddings, or the input of a prediction head.
     staged: usize,
     features: Features,
 }
@@ -97,8 +97,8 @@ impl ScratchSizes {
         let gate_up = max_feed_forward(&|block| match &block.kind {
             FeedForwardKind::Dense(gated) => 2 * gated.gate.matrix.outputs(),
             FeedForwardKind::Experts { experts, .. } => {
-                // CPU-only kernels write gate and up projections of experts side by side, others the up
-                // projections of experts without a gate.
+                // CPU-only kernels write the gate and up projections of experts side by side; other
+                // kernels only write here the up projections of experts without a gate.
                 let each = |expert: &GatedFeedForward| match expert.up {
                     Some(_) if features.native_kernels => 2 * expert.gate.matrix.outputs(),
                     Some(_) => 0,
@@ -268,13 +268,13 @@ pub(crate) struct Scratch {
     pub(crate) residual: RowBuffer,
     /// The normalized residual stream; also the output of a block before its post norm.
     pub(crate) normed: RowBuffer,
-    /// Queries, keys, values, and what else a mixer projects its input to.
+    /// Queries, keys and values, or the projected inputs of another mixer.
     pub(crate) qkv: RowBuffer,
     /// Queries, keys and values after a convolution.
     pub(crate) convolved: RowBuffer,
     /// Output of attention, or of a recurrence.
     pub(crate) attended: RowBuffer,
-    /// The same after an output gate.
+    /// `attended` after an output gate.
     pub(crate) gated: RowBuffer,
     /// Input of the down projection.
     pub(crate) activated: RowBuffer,
@@ -294,8 +294,8 @@ pub(crate) struct Scratch {
     pub(crate) logits: RowBuffer,
     /// Partial sums of products on matrix units.
     pub(crate) partial_sums: RowBuffer,
-    /// The normalized input of a feed-forward block that is parallel to attention, or that of a router
-    /// or a shared expert with a norm of its own.
+    /// The normalized input of a feed-forward block that is parallel to attention, or of a router
+    /// or shared expert with its own norm.
     pub(crate) parallel: RowBuffer,
     /// Results of attention over splits of the KV cache.
     pub(crate) attention_splits: BufferRange,
@@ -309,7 +309,7 @@ pub(crate) struct Scratch {
     pub(crate) expert_weights: BufferRange,
     /// Bound where a kernel does not read a binding.
     pub(crate) unused: BufferRange,
-    /// A weight of one for each partial sum, or each expert, of each token.
+    /// The weight 1 for each partial sum, or each expert, of each token.
     pub(crate) ones: BufferRange,
     /// Offset of the residual stream in the staging buffer, in bytes.
     pub(crate) staged_residual_offset: u64,
@@ -391,7 +391,7 @@ impl Scratch {
     }
 }
 
-/// Whether the router or the shared expert has a norm of its own.
+/// Whether the router or the shared expert has its own norm.
 fn has_own_inputs(block: &FeedForward) -> bool {
     let router = match &block.kind {
         FeedForwardKind::Dense(_) => false,

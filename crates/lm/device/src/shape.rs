@@ -23,16 +23,16 @@ pub(crate) struct StepShape {
     pub(crate) kv_splits: usize,
     /// Whether each sequence has exactly one token, as in the decode phase.
     pub(crate) one_token_per_sequence: bool,
-    /// Whether tokens see others behind them: those of whole texts, or rows of an image.
+    /// Whether some tokens attend to later ones: non-causal models, or image rows.
     pub(crate) whole_texts: bool,
-    /// Whether the host writes the embeddings, because some are rows of images.
+    /// Whether the host writes the embeddings, because some are image embeddings.
     pub(crate) host_embeddings: bool,
     /// Rotated pairs of a head if tokens have three rotary positions; otherwise 0.
     pub(crate) rope_pairs: usize,
 }
 
 /// Word offsets of the inputs: positions, the tokens' page table offsets, blocks, sequences, output
-/// rows, token ids, rotary positions, inputs of attention for whole texts, page tables.
+/// rows, token ids, rotary positions, attention inputs of non-causal chunks, page tables.
 impl StepShape {
     /// Offset of the blocks: first token and count of each.
     pub(crate) fn blocks_offset(&self) -> usize {
@@ -66,14 +66,15 @@ impl StepShape {
         self.rope_positions_offset() + positions
     }
 
-    /// Offset of what the attention kernels read as their inputs: as at the start, but the first words
-    /// are the last position that each token sees. For whole texts these differ, and the positions
-    /// follow at [`own_positions`](Self::own_positions).
+    /// Offset of the inputs of the attention kernels: a copy of the words at the start, except that
+    /// the first words are the last position that each token attends to. For non-causal chunks
+    /// these differ from the positions, which then follow at
+    /// [`own_positions`](Self::own_positions).
     pub(crate) fn attention_offset(&self) -> usize {
         if self.whole_texts { self.rope_positions_end().next_multiple_of(MAX_ALIGNMENT) } else { 0 }
     }
 
-    /// Offset of the tokens' positions in the inputs of attention.
+    /// Offset of the tokens' positions in the attention inputs.
     pub(crate) fn own_positions(&self) -> usize {
         if self.whole_texts { 2 * self.tokens + 2 * self.blocks } else { 0 }
     }

@@ -34,7 +34,7 @@ pub(crate) struct Stage {
     layers: Vec<DeviceLayer>,
     /// Projection of the input of a prediction head.
     input: Option<DeviceLinear>,
-    /// Inputs of the layers, in models with per-layer embeddings.
+    /// Computes the inputs of layers with per-layer embeddings.
     inputs: Option<LayerInputs>,
     /// On the device with the last layer.
     head: Option<DeviceHead>,
@@ -56,7 +56,7 @@ pub(crate) struct Stage {
 
 /// The recorded commands of a step.
 struct RecordedStep {
-    /// The parts that end at experts of the CPU.
+    /// The segments that end at experts computed on the CPU.
     segments: Arc<[HostSegment]>,
     commands: CommandBuffer,
     /// The step that last replayed it.
@@ -74,9 +74,9 @@ pub(crate) struct StageConfig<'a> {
     /// KV pages.
     pub(crate) pages: usize,
     pub(crate) sizes: ScratchSizes,
-    /// The CPU, where it computes the experts of the first layers.
+    /// The CPU, if it computes the experts of the first layers.
     pub(crate) host: Option<&'a Device>,
-    /// Whether the CPU's weights stay in the file as far as possible.
+    /// Whether as many of the CPU's weights as possible stay in the file.
     pub(crate) from_file: bool,
 }
 
@@ -161,8 +161,7 @@ impl Stage {
         if self.input.is_some() { self.scratch.qkv.stride } else { self.scratch.residual.stride }
     }
 
-    /// Writes the parts of the layers' inputs that depend on the tokens alone, for the next
-    /// [`run`](Self::run).
+    /// Writes the token-dependent parts of the per-layer inputs, for the next [`run`](Self::run).
     pub(crate) fn fill_layer_inputs(&self, file: &Gguf, model: &Model, tokens: &[Placed]) -> Result<(), Error> {
         match (&self.inputs, &model.per_layer) {
             (Some(inputs), Some(block)) => inputs.fill(file, block, tokens),
@@ -173,11 +172,10 @@ impl Stage {
     /// Runs a step and waits for it. [`StepRecorder::record`] records its commands on first use;
     /// [`Queue::submit`] submits them.
     ///
-    /// `fill` writes the residual stream of the tokens, or the input of a prediction head, into the
-    /// staging buffer, in rows of
-    /// [`input_stride`](Self::input_stride) floats. `read` gets the output of the step in the
-    /// read-back buffer, in rows of [`output_stride`](Self::output_stride) floats: the residual
-    /// stream, or hidden states or logits on the last stage.
+    /// `fill` writes the residual stream of the tokens, or the input of a prediction head, to the
+    /// staging buffer, in rows of [`input_stride`](Self::input_stride) floats. `read` gets the output
+    /// of the step in the read-back buffer, in rows of [`output_stride`](Self::output_stride) floats:
+    /// the residual stream, or hidden states or logits on the last stage.
     pub(crate) fn run<T>(
         &mut self,
         shape: StepShape,

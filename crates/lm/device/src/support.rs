@@ -28,7 +28,7 @@ pub fn unsupported(model: &Model) -> Option<&'static str> {
     streams.or_else(|| model.layers.iter().find_map(of_layer))
 }
 
-/// Which mixers of one layer no device computes.
+/// Combinations of mixers in a layer that no device supports.
 fn mixers(mixers: &[Mixer]) -> Option<&'static str> {
     match mixers {
         [] | [_] | [Mixer::Attention(_), Mixer::StateSpace(_)] => None,
@@ -73,7 +73,8 @@ fn feed_forward(block: &FeedForward) -> Option<&'static str> {
     let has_shared_norm = block.shared.as_ref().is_some_and(|shared| shared.post_norm.is_some());
     first(&[
         (block.sparsity.is_some(), "sparse activations"),
-        // A shared expert with a norm of its own leaves room for the sum of the others.
+        // A shared expert with a norm moves its output to another buffer, which frees its first one
+        // for the sum of the experts.
         (
             block.experts_norm.is_some() && (block.post_norm.is_none() || !has_shared_norm),
             "a norm of experts without norms of a shared expert and of the sum",
@@ -86,7 +87,7 @@ fn feed_forward(block: &FeedForward) -> Option<&'static str> {
     ])
 }
 
-/// The first of what a block has.
+/// The first feature that the block has.
 fn first(found: &[(bool, &'static str)]) -> Option<&'static str> {
     found.iter().find_map(|(found, what)| found.then_some(*what))
 }

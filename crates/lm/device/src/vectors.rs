@@ -8,7 +8,7 @@ use crate::pack::GROUP;
 use crate::weights::WeightLoader;
 
 impl WeightLoader<'_> {
-    /// Uploads vectors, one after the other; `None` stands for zeros of the given length.
+    /// Uploads concatenated vectors; `None` stands for zeros of the given length.
     pub(crate) fn vectors(&self, vectors: &[(Option<&Vector>, usize)]) -> Result<BufferRange, Error> {
         let mut floats: Vec<f32> = Vec::new();
         for (vector, length) in vectors {
@@ -34,7 +34,7 @@ impl WeightLoader<'_> {
         Ok(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?.to_vec())
     }
 
-    /// Uploads floats, followed by zeros up to a whole group: kernels read whole groups of columns.
+    /// Uploads floats, zero-padded to a whole group: kernels read whole groups of columns.
     pub(crate) fn padded_floats(&self, mut floats: Vec<f32>) -> Result<BufferRange, Error> {
         floats.resize(floats.len().next_multiple_of(GROUP), 0.0);
         self.floats(&floats)
@@ -47,7 +47,7 @@ impl WeightLoader<'_> {
         Ok(range)
     }
 
-    /// The biases of linear layers that become one matrix; `None` if none has a bias.
+    /// Concatenated biases of linear layers that become one matrix; `None` if no layer has a bias.
     pub(crate) fn biases(&self, linears: &[&Linear]) -> Result<Option<BufferRange>, Error> {
         if linears.iter().all(|linear| linear.bias.is_none()) {
             return Ok(None);
@@ -56,7 +56,7 @@ impl WeightLoader<'_> {
         self.vectors(&vectors).map(Some)
     }
 
-    /// Uploads the weights of a convolution as floats, row by row, and then its biases.
+    /// Uploads the weights of a convolution as floats, row by row, followed by its biases.
     pub(crate) fn convolution(&self, block: &ShortConvolution) -> Result<BufferRange, Error> {
         let matrix = &block.weight;
         let tensor = self.file.expect_tensor(&matrix.tensor)?;

@@ -42,7 +42,7 @@ impl<'a> MatrixRows<'a> {
         Self { matrices, interleave: 2 }
     }
 
-    /// Matrices of which each `interleave` in turn have interleaved rows, 1 or 2.
+    /// Matrices whose rows are interleaved in groups of `interleave` matrices, 1 or 2.
     pub(crate) fn interleaved_by(interleave: usize, matrices: Vec<&'a Matrix>) -> Self {
         Self { matrices, interleave: interleave.max(1) }
     }
@@ -85,8 +85,8 @@ pub(crate) enum Storage {
     Planar { codes: BufferRange, scales: BufferRange, format: WeightFormat },
     /// Packed for CPU-only kernels, with a factor of all weights.
     Packed { bytes: BufferRange, kind: Type, scale: f32 },
-    /// In the memory-mapped file, which is bound as a whole; only for CPU-only kernels and some
-    /// types.
+    /// In the memory-mapped file, which is bound as a whole. Only for CPU-only kernels and the
+    /// types that they support in place.
     InPlace { file: BufferRange, kind: Type, segments: FileSegments, scale: f32 },
 }
 
@@ -139,18 +139,18 @@ pub(crate) struct WeightLoader<'a> {
     pub(crate) device: &'a Device,
     /// Whether the device runs native kernels.
     pub(crate) native_kernels: bool,
-    /// Whether weights stay in the file as far as possible, because they exceed the memory.
+    /// Whether as many weights as possible stay in the file, because they exceed the memory.
     pub(crate) from_file: bool,
     pub(crate) progress: &'a Progress<'a>,
     /// The model's files by index, mapped as buffers of the device where it supports that.
     files: Mutex<BTreeMap<usize, Option<Buffer>>>,
-    /// Tensors whose factors the caller applies.
+    /// Tensors whose factors the caller applies instead.
     unscaled: Mutex<BTreeSet<String>>,
     /// Upload queue, created on first use.
     upload: Mutex<Option<UploadQueue>>,
 }
 
-/// The error of a matrix with a factor of all its weights, of a type that has none.
+/// The error for a factor of all weights of a matrix whose type has no factor.
 pub(crate) fn unsupported_scale(matrix: &Matrix, kind: Type) -> Error {
     Error::File {
         message: format!("`{}` is {kind} with a scale of the whole matrix, which is not supported", matrix.tensor),
@@ -182,7 +182,7 @@ impl<'a> WeightLoader<'a> {
         }
     }
 
-    /// Leaves weights in the file as far as possible.
+    /// Leaves as many weights as possible in the file.
     pub(crate) fn keep_in_file(self, from_file: bool) -> Self {
         Self { from_file, ..self }
     }
@@ -367,8 +367,8 @@ impl<'a> WeightLoader<'a> {
         Ok(Some(Storage::InPlace { file: buffer.whole(), kind, segments, scale }))
     }
 
-    /// Reads a mapped range, so that the first token is as fast as the next; not if it would evict
-    /// others.
+    /// Reads a mapped range in advance, so that the first token is as fast as the next one. Does
+    /// nothing if that would evict other pages.
     pub(crate) fn fault_in(&self, range: &BufferRange) -> Result<(), Error> {
         if self.from_file { Ok(()) } else { Ok(range.prefetch()?) }
     }

@@ -8,13 +8,13 @@ use crate::sequence::Sequence;
 pub(crate) struct BatchEntry {
     /// Index of the sequence.
     pub(crate) sequence: usize,
-    /// Number of tokens to evaluate: pending ones, and drafts after all of them.
+    /// Number of tokens to evaluate: pending tokens, followed by drafts after all of them.
     pub(crate) count: usize,
     /// Whether this is a decode step rather than prefill.
     pub(crate) decode: bool,
 }
 
-/// Chooses at most `max_tokens` tokens: one for each decoding sequence, with its drafts, the rest
+/// Selects at most `max_tokens` tokens: one for each decoding sequence plus its drafts, the rest
 /// for prompts. There are at most `max_tokens` sequences.
 ///
 /// A prefix that several prompts share is evaluated once: one sequence fills the page while the
@@ -46,8 +46,8 @@ pub(crate) fn compose(sequences: &mut [Sequence], pages: &mut Pages, max_tokens:
     });
 
     let mut tokens_left = max_tokens.saturating_sub(entries.iter().map(|entry| entry.count).sum());
-    // Whole texts, and images whose rows see each other, by age, so that short prompts do not delay
-    // a long one forever.
+    // Oldest first for non-causal sequences and bidirectional images, so that short prompts do not
+    // delay a long one forever.
     prefilling.retain(|&index| {
         let sequence = &sequences[index];
         let count = match sequence.is_whole() {
@@ -78,7 +78,7 @@ pub(crate) fn compose(sequences: &mut [Sequence], pages: &mut Pages, max_tokens:
     (entries, cached)
 }
 
-/// A decode step of a sequence: its pending tokens and its drafts.
+/// A decode step of a sequence: its pending tokens, then its drafts.
 fn decode_entry(sequences: &[Sequence], sequence: usize) -> BatchEntry {
     let count = sequences[sequence].pending().len() + sequences[sequence].drafts.len();
     BatchEntry { sequence, count, decode: true }

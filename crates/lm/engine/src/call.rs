@@ -1,4 +1,4 @@
-//! A call of a device, checked.
+//! Checked calls of a device.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,7 +13,7 @@ pub(crate) fn evaluate(forward: &mut dyn Forward, chunks: &[Chunk<'_>]) -> Resul
     Ok(outputs)
 }
 
-/// Calls [`Forward::evaluate_with_states`] in the same way.
+/// The same for [`Forward::evaluate_with_states`].
 pub(crate) fn evaluate_with_states(
     forward: &mut dyn Forward,
     chunks: &[Chunk<'_>],

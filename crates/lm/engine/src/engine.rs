@@ -58,7 +58,7 @@ impl Engine {
         Self::start_with(forward, tokenizer, settings, Speculation::off())
     }
 
-    /// [`start`](Self::start) with speculative decoding.
+    /// [`start`](Self::start), with speculative decoding.
     pub fn start_with(
         mut forward: Box<dyn Forward>,
         tokenizer: Arc<Tokenizer>,
@@ -114,7 +114,7 @@ impl Engine {
         self.handle.state.context()
     }
 
-    /// Length of the embeddings: that of hidden states, unless dense layers follow the pooling.
+    /// Length of embeddings: that of hidden states, unless dense layers follow pooling.
     pub fn embedding_length(&self) -> usize {
         let limits = &self.handle.state.limits;
         limits.outputs.unwrap_or(limits.embedding)
@@ -136,7 +136,7 @@ impl Engine {
             .map_err(|token| EngineError::UnknownToken { token, vocabulary })?;
         // The context must hold at least one generated token.
         self.check(&prompt, state.context().saturating_sub(1))?;
-        // Every other sequence may need a token of the same batch.
+        // Each other sequence may need one token in the same batch.
         let (rows, batch) = (images.largest(), (state.limits.max_batch_tokens + 1).saturating_sub(state.max_batch));
         if rows > batch {
             return Err(EngineError::ImageTooLarge { rows, batch });
@@ -164,13 +164,13 @@ impl Engine {
         Ok(Generation { events: receiver })
     }
 
-    /// Computes the embedding of a text: its hidden states after the final norm, pooled as
-    /// [`Limits::pooling`] says, after the dense layers that follow, and scaled to length 1. Blocks
-    /// until the result is available.
+    /// Computes the embedding of a text. The hidden states after the final norm are pooled by
+    /// [`Limits::pooling`], passed through the dense layers that follow, and scaled to an L2 norm
+    /// of 1. Blocks until the result is available.
     ///
     /// # Errors
-    /// Those of [`generate`](Self::generate); a device failure; a pooling type without embedding; a
-    /// text that exceeds a batch, of a model that is not causal.
+    /// Those of [`generate`](Self::generate); if the device fails, if the pooling type gives no
+    /// embedding, or if the text of a non-causal model exceeds a batch.
     pub fn embed(&self, tokens: &[u32]) -> Result<Vec<f32>, EngineError> {
         self.queue_text(tokens, TextVector::Embedding)?.blocking_recv().unwrap_or(Err(EngineError::Closed))
     }
@@ -189,7 +189,7 @@ impl Engine {
     /// [`PromptEncoder::encode_pair`]: crate::PromptEncoder::encode_pair
     ///
     /// # Errors
-    /// As [`embed`](Self::embed), of a model that is no reranker.
+    /// Those of [`embed`](Self::embed), and if the model is not a reranker.
     pub fn score(&self, tokens: &[u32]) -> Result<f32, EngineError> {
         let scores = self.queue_text(tokens, TextVector::Score)?.blocking_recv();
         scores.unwrap_or(Err(EngineError::Closed)).map(first)
@@ -253,7 +253,7 @@ impl Engine {
         }
     }
 
-    /// Images for prompts.
+    /// The images that prompts may contain.
     pub fn images(&self) -> &Images {
         &self.handle.state.images
     }
@@ -294,7 +294,7 @@ impl Engine {
     }
 }
 
-/// The score among the outputs of a classification head: the first.
+/// The score: the first output of the classification head.
 fn first(scores: Vec<f32>) -> f32 {
     scores.first().copied().unwrap_or_default()
 }

@@ -39,13 +39,13 @@ pub enum EngineError {
     /// The model's pooling type gives no embedding of a sequence.
     #[error("a model with pooling type `{0}` gives no embeddings")]
     Pooling(Pooling),
-    /// The model is no reranker.
+    /// The model is not a reranker.
     #[error("a model with pooling type `{0}` gives no scores")]
     NoScores(Pooling),
     /// The model is not causal.
-    #[error("the model reads whole texts and generates none")]
+    #[error("the model is not causal and cannot generate text")]
     NotGenerative,
-    /// A text of a model that is not causal exceeds a batch.
+    /// A text of a non-causal model exceeds a batch.
     #[error("the text has {tokens} tokens, but a text is evaluated in one batch, which holds only {batch}")]
     TextTooLong {
         /// Tokens of the text.

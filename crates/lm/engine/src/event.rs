@@ -68,7 +68,7 @@ pub struct Summary {
     pub generated_tokens: usize,
     /// Tokens that speculation drafted.
     pub drafted_tokens: usize,
-    /// Drafted tokens that were accepted, which are among the generated ones.
+    /// Number of drafted tokens that were accepted; they also count as generated.
     pub accepted_tokens: usize,
     /// Durations of the phases.
     pub timings: Timings,

@@ -30,13 +30,13 @@ pub struct Limits {
     pub embedding: usize,
     /// How hidden states are pooled into the embedding of a sequence.
     pub pooling: Pooling,
-    /// The tokens whose hidden states are pooled, for an embedding or, with [`Pooling::Rank`], for
-    /// a score; `None` if the model gives neither.
+    /// The tokens whose hidden states are pooled for an embedding or, with [`Pooling::Rank`], for a
+    /// score; `None` if the model computes neither.
     pub pooled: Option<PooledTokens>,
-    /// Length of the result of the layers after pooling, if the model has some.
+    /// Length of the result of the layers after pooling, if the model has such layers.
     pub outputs: Option<usize>,
-    /// Whether tokens see only earlier ones. Otherwise each chunk is a whole text, and the model
-    /// generates none.
+    /// Whether tokens attend only to earlier ones. A chunk of a non-causal model must be a whole
+    /// sequence, and the model cannot generate text.
     pub causal: bool,
     /// Slots of recurrent state, of one sequence each; 0 if the model has no such layers.
     pub state_slots: usize,
@@ -126,16 +126,16 @@ pub trait Forward: Send {
     /// Limits of the loaded model.
     fn limits(&self) -> &Limits;
 
-    /// Gives the model the images of prompts. Tokens from
-    /// [`FIRST_IMAGE_TOKEN`](crate::FIRST_IMAGE_TOKEN) on are rows of them; a model without this
-    /// method does not know these tokens.
+    /// Shares the images of prompts with the model. Token ids from
+    /// [`FIRST_IMAGE_TOKEN`](crate::FIRST_IMAGE_TOKEN) on are image rows; a model without this
+    /// method does not support them.
     fn attach_images(&mut self, _images: Arc<Images>) {}
 
-    /// Sets, for each chunk of the next call, how many positions the images before it have saved:
-    /// rotary positions are that much lower than the places in the KV cache.
+    /// For each chunk of the next call, sets how far the images before it lower its rotary
+    /// positions: a token's rotary position is its position in the KV cache minus this number.
     fn set_saved_positions(&mut self, _saved: &[u32]) {}
 
-    /// The layers after pooling, if the model has some.
+    /// The layers after pooling, if the model has any.
     fn head(&self) -> Option<Arc<PooledHead>> {
         None
     }
@@ -147,12 +147,12 @@ pub trait Forward: Send {
     /// pages and slots are unchanged unless the device is lost.
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError>;
 
-    /// [`evaluate`](Self::evaluate), also with the hidden states of all tokens of each chunk after
-    /// the final norm. A prediction head reads `before`: for each token of all chunks, the hidden
-    /// state before it.
+    /// [`evaluate`](Self::evaluate) that also returns the hidden states of all tokens of each chunk
+    /// after the final norm. `before` is the input of a prediction head: for each token of all
+    /// chunks, the hidden state of the previous token.
     ///
     /// # Errors
-    /// Those of [`evaluate`](Self::evaluate), and if the device cannot do this.
+    /// Those of [`evaluate`](Self::evaluate), and if the device does not support this.
     fn evaluate_with_states(
         &mut self,
         chunks: &[Chunk<'_>],
@@ -166,8 +166,8 @@ pub trait Forward: Send {
         })
     }
 
-    /// Takes back outputs that the caller has read, so that later calls can reuse their memory. Rows
-    /// of logits are so long that fresh memory for many of them takes longer than the copy.
+    /// Returns outputs that the caller has read, so that later calls can reuse their memory. Logit
+    /// rows are so long that allocating many of them takes longer than copying them.
     fn recycle(&mut self, outputs: Vec<Output>) {
         drop(outputs);
     }

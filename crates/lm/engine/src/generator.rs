@@ -9,7 +9,7 @@ use crate::sequence::Progress;
 use crate::stop::StopFilter;
 use crate::{EngineError, Event, FinishReason, Logprob, Token};
 
-/// Sampling state of a generation.
+/// The sampler, grammar and stop conditions of a generation.
 #[derive(Debug)]
 pub(crate) struct Generator {
     pub(crate) events: mpsc::UnboundedSender<Event>,
@@ -38,7 +38,7 @@ impl Generator {
     ) -> Result<Progress, EngineError> {
         let constraint = self.matcher.as_mut().map(|matcher| matcher as &mut dyn Constraint);
         let chosen = self.sampler.sample(logits, constraint)?;
-        // A grammar that has accepted the end allows nothing after it.
+        // After the grammar has accepted an end token, nothing may follow.
         if tokenizer.ends_generation(chosen) && (!self.ignore_eos || self.matcher.is_some()) {
             return Ok(self.finish(FinishReason::EndOfGeneration));
         }

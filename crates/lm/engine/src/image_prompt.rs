@@ -1,4 +1,4 @@
-//! Prompts with images: text with a marker in the place of each image.
+//! Prompts with images: text with a marker in place of each image.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -8,8 +8,8 @@ use roci_tokenizer::{Encode, Tokenizer};
 
 use crate::Image;
 
-/// A marker that stands for an image in text, until the text is encoded. It is random, so that no
-/// user can write it.
+/// A marker that stands for an image until the text is encoded. It is random, so users cannot write
+/// it.
 pub fn image_marker() -> String {
     format!("<__image_{:016x}__>", RandomState::new().hash_one(0))
 }
@@ -24,11 +24,12 @@ pub struct ImageCount {
     pub expected: usize,
 }
 
-/// Encodes text whose markers stand for images, in order. `around` is the text before and after an
-/// image; `start` encodes the text before the first image, with the tokens that start a prompt.
+/// Encodes text whose markers stand for images, in order. `around` is the text before and after
+/// each image; `start` encodes the text before the first image, including the tokens that start a
+/// prompt.
 ///
 /// # Errors
-/// If there is not one marker for each image.
+/// If the number of markers differs from the number of images.
 pub fn encode_with_images(
     tokenizer: &Tokenizer,
     text: &str,

@@ -1,8 +1,8 @@
-//! Images in prompts: rows of embeddings in the place of tokens.
+//! Images in prompts: rows of embeddings in place of tokens.
 //!
-//! A row has a token id of its own, from [`FIRST_IMAGE_TOKEN`] on, which no vocabulary reaches. The
-//! same image always has the same ids, and another one never: so prefixes with images are shared as
-//! those of text are. The model on its device looks the rows up by id.
+//! Each row has its own token id, from [`FIRST_IMAGE_TOKEN`] on, beyond every vocabulary. The same
+//! image always gets the same ids, and different images get different ids. So prefixes with images
+//! are shared like those of text. The device model looks up rows by id.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -11,22 +11,23 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// The first token id of a row of an image.
+/// The first token id of image rows.
 pub const FIRST_IMAGE_TOKEN: u32 = 1 << 31;
-/// Bytes of rows that are kept for later requests with the same images.
+/// Bytes of image rows that are kept for later requests with the same images.
 const RECENT_BYTES: usize = 64 << 20;
 /// Maximum number of images whose ids are remembered.
 const MAX_KNOWN: usize = 1 << 16;
 
-/// Positions and visibility of the rows of an image.
+/// Positions and attention mask of the rows of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImagePositions {
-    /// As tokens.
+    /// The same as for text tokens.
     Causal,
-    /// Positions as tokens; all rows of the image see each other.
+    /// Positions as for text tokens; all rows of the image attend to each other.
     Bidirectional,
-    /// Three-part positions (M-RoPE): where the image starts, plus nothing, line and column. Tokens
-    /// after the image continue after the larger side of the grid.
+    /// Three rotary positions (M-RoPE): the position of the image, the same plus the line, and the
+    /// same plus the column. The position of the text after the image is that of the image plus the
+    /// larger side of the grid.
     Grid {
         /// Rows per line of the grid.
         columns: usize,
@@ -35,14 +36,14 @@ pub enum ImagePositions {
     },
 }
 
-/// The rows of an image, before they have ids.
+/// The rows of an image without token ids.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageRows {
-    /// The rows, one after the other.
+    /// The values of all rows, row by row.
     pub rows: Vec<f32>,
     /// Length of a row.
     pub width: usize,
-    /// Their positions.
+    /// Positions and attention mask.
     pub positions: ImagePositions,
 }
 
@@ -65,23 +66,23 @@ impl Image {
         self.count as usize
     }
 
-    /// Positions and visibility of the rows.
+    /// Positions and attention mask of the rows.
     pub fn positions(&self) -> ImagePositions {
         self.content.positions
     }
 
-    /// The index of the row with a token id.
+    /// The index of the row with this token id.
     pub fn index(&self, token: u32) -> usize {
         token.saturating_sub(self.first) as usize
     }
 
-    /// A row.
+    /// The values of a row; empty if there is no such row.
     pub fn row(&self, index: usize) -> &[f32] {
         let width = self.content.width;
         self.content.rows.get(index * width..(index + 1) * width).unwrap_or_default()
     }
 
-    /// How many positions less than rows the image takes.
+    /// Number of rows minus the number of rotary positions that the image takes.
     pub fn saved_positions(&self) -> usize {
         match self.content.positions {
             ImagePositions::Grid { columns, lines } => self.count().saturating_sub(columns.max(lines)),
@@ -103,27 +104,27 @@ pub struct Images {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Ids by the hash of the content: the first, and the number of rows.
+    /// First token id and number of rows, by the hash of the content.
     ids: HashMap<[u64; 2], (u32, u32)>,
     /// Live images by their first id.
     live: BTreeMap<u32, Weak<Image>>,
-    /// Kept for later requests, oldest first.
+    /// Images that are kept for later requests, oldest first.
     recent: VecDeque<Arc<Image>>,
-    /// Ids handed out so far.
+    /// Number of ids handed out so far.
     used: u32,
 }
 
-/// There are no more ids for rows of images.
+/// All token ids for image rows are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many images since the model was loaded")]
 pub struct OutOfImageTokens;
 
 impl Images {
-    /// The image with this content (the bytes of a file), whose rows `encode` computes unless they
-    /// are known.
+    /// Returns the image with this content (the bytes of a file). `encode` computes its rows if
+    /// they are not known.
     ///
     /// # Errors
-    /// Those of `encode`, and after 2^31 rows.
+    /// Those of `encode`, and [`OutOfImageTokens`] after 2^31 rows.
     pub fn get<E: From<OutOfImageTokens>>(
         &self,
         content: &[u8],
@@ -183,7 +184,7 @@ impl Known {
         Ok(image)
     }
 
-    /// Keeps an image for later requests, and the ones before it as far as there is room.
+    /// Keeps an image for later requests, and as many of the previous ones as fit.
     fn keep(&mut self, image: &Arc<Image>) {
         self.recent.retain(|other| other.first != image.first);
         self.recent.push_back(Arc::clone(image));
@@ -215,8 +216,8 @@ impl PlacedImage {
 pub(crate) struct PlacedImages(Vec<PlacedImage>);
 
 impl PlacedImages {
-    /// Finds the images in a prompt. The error is a token that is neither one of the vocabulary nor
-    /// part of a whole image.
+    /// Finds the images in a prompt. The error is a token that is neither in the vocabulary nor
+    /// part of a complete image.
     pub(crate) fn find(tokens: &[u32], images: &[Arc<Image>], vocabulary: usize) -> Result<Self, u32> {
         let mut placed = Vec::new();
         let mut at = 0;
@@ -240,7 +241,7 @@ impl PlacedImages {
         self.0.is_empty()
     }
 
-    /// The most rows that one chunk must have.
+    /// Minimum size of a chunk that holds any one of the bidirectional images.
     pub(crate) fn largest(&self) -> usize {
         self.0
             .iter()
@@ -250,8 +251,8 @@ impl PlacedImages {
             .unwrap_or(0)
     }
 
-    /// Tokens that a chunk from `start` on must have: the rest of an image whose rows see each
-    /// other; otherwise 0.
+    /// Minimum number of tokens of a chunk that starts at `start`: the rest of a bidirectional
+    /// image; otherwise 0.
     pub(crate) fn least(&self, start: usize) -> usize {
         let inside = |placed: &&PlacedImage| placed.start <= start && start < placed.end();
         self.0
@@ -261,8 +262,8 @@ impl PlacedImages {
             .map_or(0, |placed| placed.end() - start)
     }
 
-    /// The tokens of a chunk of `count` from `start` on that ends before an image which it would
-    /// cut.
+    /// Length of a chunk of up to `count` tokens that starts at `start` and does not split a
+    /// bidirectional image.
     pub(crate) fn cut(&self, start: usize, count: usize) -> usize {
         let end = start + count;
         let split = |placed: &&PlacedImage| start < placed.start && placed.start < end && end < placed.end();
@@ -273,7 +274,7 @@ impl PlacedImages {
             .map_or(count, |placed| placed.start - start)
     }
 
-    /// How many positions the images that end before `at` have saved.
+    /// How far the images that end before `at` lower the rotary positions.
     pub(crate) fn saved_positions(&self, at: usize) -> u32 {
         self.0.iter().filter(|placed| placed.end() <= at).map(|placed| placed.image.saved_positions() as u32).sum()
     }

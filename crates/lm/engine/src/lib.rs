@@ -14,7 +14,7 @@
 //! 3. `forward`: the call of the device. `speculation` adds drafted tokens to it.
 //! 4. `sequence`: takes the output. `generator` samples a token and sends it to the `Generation`.
 //!
-//! Prompts may contain images: rows of embeddings in the place of tokens (`images`).
+//! Prompts may contain images: rows of embeddings in place of tokens (`images`).
 #![deny(unsafe_code)]
 
 mod advance;

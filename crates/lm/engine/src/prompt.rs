@@ -16,7 +16,7 @@ pub struct PromptEncoder {
     pub tokenizer: Arc<Tokenizer>,
     /// The model's chat template, or ChatML if it has none that can be used.
     pub template: Arc<ChatTemplate>,
-    /// Template of a query and a document, of some rerankers: `{query}` and `{document}` are
+    /// Template for a query and a document, for some rerankers: `{query}` and `{document}` are
     /// replaced.
     pub pair_template: Option<Arc<str>>,
 }
@@ -82,11 +82,12 @@ impl PromptEncoder {
     }
 }
 
-/// Encodes a query and a document for a reranker, by its template if it has one, which has
-/// `{query}` and `{document}`. Control tokens are parsed only with a template, as in llama.cpp.
+/// Encodes a query and a document for a reranker, with its template if it has one. `{query}` and
+/// `{document}` in the template are replaced. As in llama.cpp, control tokens are only parsed with
+/// a template.
 pub fn encode_pair(tokenizer: &Tokenizer, template: Option<&str>, query: &str, document: &str) -> Vec<u32> {
     let Some(template) = template else { return tokenizer.encode_pair(query, document) };
-    // Placeholders are replaced in the template only, not in the texts.
+    // Placeholders are replaced only in the template, not in the query or document.
     let parts: Vec<String> = template.split("{query}").map(|part| part.replace("{document}", document)).collect();
     tokenizer.encode(&parts.join(query), Encode { add_special: false, parse_special: true })
 }

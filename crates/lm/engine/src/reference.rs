@@ -96,10 +96,10 @@ impl ReferenceForward {
         }
     }
 
-    /// Evaluates a whole text, whose tokens see each other.
+    /// Evaluates a whole sequence of a non-causal model.
     fn evaluate_text(&self, chunk: &Chunk<'_>) -> Result<Output, ForwardError> {
         if chunk.start != 0 {
-            return Err(fault(format!("a chunk of a whole text starts at {}", chunk.start)));
+            return Err(fault(format!("a chunk of a non-causal model starts at {}", chunk.start)));
         }
         let rows = self.reference.hidden_states(chunk.tokens).map_err(|error| fault(error.to_string()))?;
         match chunk.output {
@@ -111,8 +111,8 @@ impl ReferenceForward {
         }
     }
 
-    /// The output of a chunk, and the hidden states of its tokens. `before` are those that a
-    /// prediction head reads.
+    /// The output of a chunk and the hidden states of its tokens. `before` has the hidden states
+    /// that a prediction head reads.
     fn evaluate_chunk(
         &mut self,
         chunk: &Chunk<'_>,
@@ -122,7 +122,9 @@ impl ReferenceForward {
             return Ok((self.evaluate_text(chunk)?, States::new()));
         }
         if before.map(<[_]>::len) != self.reference.model().prediction_input.is_some().then_some(chunk.tokens.len()) {
-            return Err(fault("a prediction head, and no other model, reads a hidden state for each token".to_owned()));
+            return Err(fault(
+                "only a prediction head reads a hidden state for each token, and it needs one".to_owned(),
+            ));
         }
         let mut tokens = Vec::with_capacity(chunk.start + chunk.tokens.len());
         for position in 0..chunk.start {

@@ -13,7 +13,7 @@ use crate::Image;
 pub struct Request {
     /// Prompt token ids.
     pub prompt: Vec<u32>,
-    /// Images whose rows the prompt contains ([`Image::tokens`]).
+    /// Images whose rows the prompt contains: [`Image::tokens`].
     pub images: Vec<Arc<Image>>,
     /// Maximum number of generated tokens; `None` for as many as the context holds.
     pub max_tokens: Option<usize>,

@@ -260,7 +260,7 @@ impl Scheduler {
         Ok(outputs.into_iter().map(|output| (output, States::new())).collect())
     }
 
-    /// Hands each sequence of the batch its output. An error is one of the drafter.
+    /// Passes each sequence of the batch its output. An error comes from the drafter.
     fn advance(&mut self, entries: &[BatchEntry], outputs: Vec<(Output, States)>) -> Result<(), ForwardError> {
         let before: Vec<_> = entries
             .iter()
@@ -280,7 +280,7 @@ impl Scheduler {
             let published = sequence.published;
             publish_pages(sequence, &mut self.pages);
             if self.speculator.needs_states() && sequence.images.is_empty() {
-                // A prediction head reads each page before it is published.
+                // A prediction head must read each page before it is published.
                 sequence.pages[published..sequence.published].iter().for_each(|&page| self.pages.note_drafted(page));
             }
             keep_state(sequence, &mut self.pages);
@@ -370,8 +370,8 @@ fn release(sequence: &mut Sequence, pages: &mut Pages) {
     pages.release_all(&mut sequence.pages);
 }
 
-/// Notes that the state of a sequence has advanced, unless tokens were rejected, and keeps it as a
-/// checkpoint where it is due.
+/// Records that the state of a sequence has advanced, unless tokens were rejected, and keeps it as
+/// a checkpoint at the planned positions.
 fn keep_state(sequence: &mut Sequence, pages: &mut Pages) {
     let Some(state) = &mut sequence.state else { return };
     if sequence.evaluated_again > 0 {

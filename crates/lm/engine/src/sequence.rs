@@ -30,13 +30,13 @@ pub(crate) struct Sequence {
     pub(crate) state: Option<SequenceState>,
     /// Number of tokens that the draft model has evaluated, if there is one.
     pub(crate) draft_evaluated: usize,
-    /// Hidden states that the model's prediction head reads next: those before the tokens from
-    /// `draft_evaluated` on.
+    /// Inputs of the prediction head for the tokens from `draft_evaluated` on: the hidden state of
+    /// each previous token.
     pub(crate) head_inputs: Vec<Vec<f32>>,
-    /// Tokens that the next step evaluates after the pending ones; none between steps.
+    /// Drafted tokens, which the next step evaluates after the pending ones; empty between steps.
     pub(crate) drafts: Vec<u32>,
-    /// Accepted tokens that the next step evaluates again, because the state after them was not
-    /// kept: that step had rejected tokens too.
+    /// Number of accepted tokens that the next step evaluates again: their step also had rejected
+    /// tokens, so it could not keep the recurrent state.
     pub(crate) evaluated_again: usize,
     /// Token counts after which the state is kept as a checkpoint. Chunks of prefill end there.
     pub(crate) checkpoints: Vec<usize>,
@@ -104,7 +104,7 @@ impl Sequence {
         Self::new(tokens, Task::Generate(Box::new(generator)), slot)
     }
 
-    /// A request for the vector of a text.
+    /// A request for an embedding or a score.
     pub(crate) fn embed(tokens: Vec<u32>, task: EmbedTask, slot: RequestSlot) -> Self {
         Self::new(tokens, Task::Embed(task), slot)
     }
@@ -162,7 +162,7 @@ impl Sequence {
         }
     }
 
-    /// Whether all of its tokens have to be in one call.
+    /// Whether all of its tokens must be in one call.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(&self.task, Task::Embed(task) if task.whole)
     }
@@ -190,8 +190,8 @@ impl Sequence {
             && self.pending().len() == 1 + self.evaluated_again
     }
 
-    /// How many tokens drafts can spare: as many as may be generated, but one. Prompts with images
-    /// have no drafts: the ids of their rows are no tokens that may follow.
+    /// Maximum number of tokens to draft: the remaining tokens except the sampled one. Prompts with
+    /// images have no drafts, because ids of image rows cannot be sampled.
     pub(crate) fn draftable(&self, context: usize) -> usize {
         let Task::Generate(generator) = &self.task else { return 0 };
         if !self.images.is_empty() {
@@ -201,7 +201,7 @@ impl Sequence {
         left.min(context.saturating_sub(self.tokens.len())).saturating_sub(1)
     }
 
-    /// The next `count` tokens: pending ones, and drafts after all of them.
+    /// The next `count` pending tokens; with drafts, all pending tokens, followed by the drafts.
     pub(crate) fn next_tokens(&self, count: usize) -> Cow<'_, [u32]> {
         match self.pending() {
             pending if self.drafts.is_empty() => Cow::Borrowed(&pending[..count]),
@@ -209,7 +209,7 @@ impl Sequence {
         }
     }
 
-    /// A sampler that takes the same tokens, without the grammar.
+    /// A sampler that selects the same tokens, without the grammar.
     pub(crate) fn fork_sampler(&self) -> Option<Sampler> {
         match &self.task {
             Task::Generate(generator) => Some(generator.sampler.fork()),
@@ -223,7 +223,7 @@ impl Sequence {
         !ignores && tokenizer.ends_generation(token)
     }
 
-    /// How many tokens were drafted, and how many of them accepted.
+    /// Number of drafted tokens, and how many of them were accepted.
     pub(crate) fn drafted(&self) -> (usize, usize) {
         (self.drafted_tokens, self.accepted_tokens)
     }
@@ -330,7 +330,7 @@ impl Sequence {
                     self.evaluated += accepted;
                     self.evaluated_again = 0;
                 } else {
-                    // The state after the accepted tokens alone is unknown.
+                    // The state after only the accepted tokens is unknown.
                     self.evaluated_again = self.evaluated - start + accepted;
                     self.evaluated = start;
                 }

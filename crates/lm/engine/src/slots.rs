@@ -16,7 +16,7 @@ pub(crate) struct SequenceState {
     own: u32,
     /// The checkpoint that its next chunk reads instead.
     checkpoint: Option<u32>,
-    /// The slot that its next chunk writes instead, and that replaces `own` if the chunk is kept.
+    /// The slot that the next chunk writes instead; it replaces `own` if the chunk is kept.
     next: Option<u32>,
 }
 
@@ -78,17 +78,17 @@ impl Slots {
         Some(SequenceState { own: own?, checkpoint, next: None })
     }
 
-    /// Has the next chunk keep the state before it, so that its tokens can be rejected. Returns
-    /// `false` if all slots are in use.
+    /// Keeps the state before the next chunk, so that its tokens can be rejected. Returns `false`
+    /// if all slots are in use.
     pub(crate) fn speculate(&mut self, state: &mut SequenceState) -> bool {
-        // A chunk that reads a checkpoint writes another slot anyway.
+        // A chunk that reads a checkpoint writes to another slot in any case.
         if state.checkpoint.is_none() && state.next.is_none() {
             state.next = self.allocate();
         }
         state.checkpoint.is_some() || state.next.is_some()
     }
 
-    /// Notes that tokens of the last chunk were rejected: the state is that before the chunk.
+    /// Records that tokens of the last chunk were rejected: the state is that before the chunk.
     pub(crate) fn reject(&mut self, state: &mut SequenceState) {
         self.free.extend(state.next.take());
     }

@@ -1,4 +1,4 @@
-//! Requests for the vector of a text: an embedding or scores.
+//! Requests for embeddings and scores.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use tokio::sync::oneshot;
 
 use crate::EngineError;
 
-/// What is computed of a text.
+/// The requested result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextVector {
-    /// A vector of length 1.
+    /// An embedding with an L2 norm of 1.
     Embedding,
     /// The outputs of a classification head.
     Score,
 }
 
-/// A request for the vector of a text.
+/// A request for an embedding or a score.
 #[derive(Debug)]
 pub(crate) struct EmbedTask {
     /// Positions whose hidden states are averaged.
@@ -24,13 +24,13 @@ pub(crate) struct EmbedTask {
     /// Sum of their hidden states so far.
     pub(crate) sum: Vec<f64>,
     pub(crate) vector: TextVector,
-    /// Whether all tokens have to be in one call, and none comes from the prefix cache.
+    /// Whether all tokens must be in one call, without the prefix cache.
     pub(crate) whole: bool,
     pub(crate) reply: oneshot::Sender<Result<Vec<f32>, EngineError>>,
 }
 
 impl EmbedTask {
-    /// The vector after all tokens are evaluated.
+    /// The result after all tokens are evaluated.
     pub(crate) fn finish(&self, head: Option<&PooledHead>) -> Vec<f32> {
         let count = self.pooled.len().max(1) as f64;
         let mean: Vec<f32> = self.sum.iter().map(|sum| (sum / count) as f32).collect();

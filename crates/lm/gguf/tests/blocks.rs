@@ -65,7 +65,7 @@ fn every_quantizer_gives_the_blocks_of_the_package() {
         assert_eq!(blocks, tensor.bytes(), "{kind}");
         compared += 1;
     }
-    // The package quantizes to these only; `quantize.rs` compares the others with llama.cpp.
+    // The Python package quantizes only to these; `quantize.rs` compares the others with llama.cpp.
     assert_eq!(compared, 7);
 }
 

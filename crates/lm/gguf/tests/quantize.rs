@@ -1,5 +1,5 @@
-//! Quantized rows have the bytes that llama.cpp gives them: `tests/data/quantized-rows.txt` has its
-//! hashes, which `scripts/make-quantize-fixtures` recorded. The rows here are those of the script.
+//! Quantized rows are byte-identical to llama.cpp's. `scripts/make-quantize-fixtures` recorded the
+//! hashes in `tests/data/quantized-rows.txt` and generates the same rows.
 
 use roci_gguf::Type;
 
@@ -11,7 +11,7 @@ fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A number of SplitMix64.
+/// The next number of SplitMix64.
 fn bits(seed: u64, at: usize) -> u64 {
     let z = (at as u64 + 1).wrapping_add(seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,7 +19,7 @@ fn bits(seed: u64, at: usize) -> u64 {
     z ^ z >> 31
 }
 
-/// The sum of four 16-bit numbers: nearly normal, from -0.25 to 0.25, exact in f32.
+/// The sum of four 16-bit numbers: roughly normally distributed from -0.25 to 0.25, exact in f32.
 fn base(seed: u64, at: usize) -> f32 {
     let word = bits(seed, at);
     let sum: i64 = (0..4).map(|part| (word >> (16 * part) & 0xffff) as i64).sum();
@@ -100,7 +100,7 @@ fn several_rows_at_once_are_single_rows() {
     for kind in Type::all().filter(|kind| kind.has_quantizer()) {
         let (mut together, mut single) = (Vec::new(), Vec::new());
         kind.quantize(&rows, &mut together).expect("they fit");
-        // Rows of another length than the groups that are fitted at once.
+        // The row length is not a multiple of the number of groups that are fitted at once.
         for part in rows.chunks(768) {
             kind.quantize(part, &mut single).expect("they fit");
         }

@@ -19,7 +19,7 @@ fn tolerance(case: &Case, model: &Model) -> f64 {
     let gelu = blocks.into_iter().any(|block| block.activation == Activation::Gelu)
         || head.into_iter().any(|layer| layer.activation == PooledActivation::Gelu);
     match case.recipe.kind {
-        // 25 layers of several streams amplify it: 4e-4 if GELU is rounded alike.
+        // 25 layers with several streams amplify the error: it is 4e-4 if GELU is rounded alike.
         Type::F32 if model.streams.is_some() => 5e-2,
         // A second GELU in each layer.
         Type::F32 if model.per_layer.is_some() => 2e-3,
@@ -31,7 +31,7 @@ fn tolerance(case: &Case, model: &Model) -> f64 {
     }
 }
 
-/// What llama.cpp computes for a case.
+/// The recorded results of a case.
 fn recorded(case: &Case) -> Vec<f32> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/llama.cpp/{}.f32", case.name));
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,6 +1,5 @@
-//! Quantized files have the bytes that llama.cpp gives them: `tests/data/quantized-files.txt` has
-//! the sizes and hashes of its files, which `scripts/make-quantize-fixtures` recorded. The models
-//! here are those of the script.
+//! Quantized files are byte-identical to llama.cpp's. `scripts/make-quantize-fixtures` recorded
+//! their sizes and hashes in `tests/data/quantized-files.txt` and generates the same models.
 
 use std::num::NonZeroUsize;
 
@@ -27,7 +26,7 @@ fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A number of SplitMix64.
+/// The next number of SplitMix64.
 fn bits(seed: u64, at: u64) -> u64 {
     let z = (at + 1).wrapping_add(seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

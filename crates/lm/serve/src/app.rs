@@ -33,7 +33,7 @@ pub struct ServedModel {
     pub template: Arc<ChatTemplate>,
     /// The vision tower, if the model has one: images in messages are refused without it.
     pub images: Option<Arc<dyn ImageEncoder>>,
-    /// The template of a query and a document, of some rerankers.
+    /// Template for a query and a document, for some rerankers.
     pub pair_template: Option<Arc<str>>,
     /// The model name in responses and at `/v1/models`.
     pub model: String,

@@ -23,8 +23,8 @@ use crate::schema;
 /// Maximum number of inputs per request, as in OpenAI's API.
 const MAX_INPUTS: usize = 2048;
 
-/// Texts of one request that the engine has at a time, so that they share batches and one request
-/// does not fill the queue.
+/// Maximum number of texts of one request in the engine at a time: enough to share batches, without
+/// filling the queue.
 const IN_FLIGHT: usize = 8;
 
 pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
@@ -46,7 +46,7 @@ pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Res
     })))
 }
 
-/// Computes something of each text, several at once; the results have the order of the texts.
+/// Computes something for each text, several at once; the results have the order of the texts.
 pub(crate) async fn in_order<T, F>(
     app: &App,
     texts: Vec<Vec<u32>>,

@@ -84,8 +84,8 @@ impl Usage {
         })
     }
 
-    /// Durations; with several answers, the longest of each. With speculation, also the drafted and
-    /// accepted tokens, named as in llama.cpp's server.
+    /// Durations; with several answers, the longest of each. With speculation, also the numbers of
+    /// drafted and accepted tokens, named as in llama.cpp's server.
     pub(crate) fn timings(&self) -> Value {
         let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
         let mut timings = json!({

@@ -24,7 +24,7 @@ const MAX_DOCUMENTS: usize = 2048;
 struct Prepared {
     /// Tokens of the query with each document.
     pairs: Vec<Vec<u32>>,
-    /// The documents, if the answer has them.
+    /// The documents, if they are requested in the answer.
     documents: Option<Vec<String>>,
     top: usize,
 }

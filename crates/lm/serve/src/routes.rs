@@ -23,7 +23,7 @@ pub(crate) fn router(app: Arc<App>) -> Result<Router, ServeError> {
         .route("/v1/completions", post(completions::answer))
         .route("/v1/embeddings", post(embeddings::answer))
         .route("/v1/rerank", post(rerank::answer))
-        // Other names of it in llama.cpp's server.
+        // Aliases of llama.cpp's server.
         .route("/v1/reranking", post(rerank::answer))
         .route("/rerank", post(rerank::answer))
         .route("/reranking", post(rerank::answer))

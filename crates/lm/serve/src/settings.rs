@@ -18,7 +18,7 @@ pub struct ServeSettings {
     pub api_key: Option<String>,
     /// Allowed CORS origins, such as `https://example.org`; `*` allows all.
     pub cors: Vec<String>,
-    /// Folder whose files messages may name as `file://` URLs of images. Default: none.
+    /// Folder of the files that messages may reference as `file://` URLs of images. Default: none.
     pub media_path: Option<PathBuf>,
     /// Maximum size of a request body in bytes. Default: 16 MiB.
     pub body_limit: usize,

@@ -1,7 +1,7 @@
-//! SentencePiece unigram, as in T5, XLM-RoBERTa and embedding models of that family: the split of
-//! the text whose tokens have the highest sum of scores.
+//! SentencePiece unigram, as in T5, XLM-RoBERTa and embedding models of that family: splits text
+//! into the tokens with the highest sum of scores.
 //!
-//! The text is normalized first, by a map of character sequences to replacements in the file.
+//! First, a map in the file replaces character sequences, which normalizes the text.
 
 use roci_gguf::{Array, Metadata, Value};
 
@@ -9,14 +9,14 @@ use crate::Error;
 use crate::spm::SPACE;
 use crate::vocabulary::{Kind, Vocabulary};
 
-/// Below the lowest score of a token, by this much: the score of a character without a token.
+/// A character without a token scores this much less than the lowest-scoring token.
 const UNKNOWN_PENALTY: f32 = 10.0;
 
-/// The parts of the tokenizer beside the vocabulary.
+/// The parts of the tokenizer besides the vocabulary.
 pub(crate) struct Unigram {
     /// Tokens that the text is split into.
     tokens: Prefixes,
-    /// Tokens that normalization leaves alone.
+    /// Tokens that normalization does not change.
     user_defined: Prefixes,
     /// Score of a character without a token.
     unknown_score: f64,
@@ -44,7 +44,8 @@ impl Unigram {
     /// Encodes a text and appends its tokens.
     pub(crate) fn encode(&self, vocabulary: &Vocabulary, unknown: Option<u32>, text: &str, out: &mut Vec<u32>) {
         let bytes = self.normalize(vocabulary, text.as_bytes());
-        /// The best split of a prefix of the text: its score, and its last token with its start.
+        /// The best split of a prefix of the text: its score, and the start and id of its last
+        /// token.
         #[derive(Clone, Copy)]
         struct Best {
             score: f64,
@@ -118,9 +119,10 @@ impl Unigram {
         normalized
     }
 
-    /// What replaces the start of a text, and the number of its bytes.
+    /// The replacement for the start of a text, and the number of bytes that it replaces.
     fn normalize_prefix<'a>(&'a self, vocabulary: &Vocabulary, text: &'a [u8]) -> (&'a [u8], usize) {
-        // As in llama.cpp, the start of a user-defined token is enough, even within a character.
+        // As in llama.cpp, normalization also keeps text that matches only the start of a
+        // user-defined token, even if that ends within a character.
         let user_defined = self.user_defined.matches(vocabulary, text, |_, _| ());
         if user_defined > 0 {
             return (&text[..user_defined], user_defined);
@@ -135,7 +137,7 @@ impl Unigram {
     }
 }
 
-/// Replaces bytes that are no character.
+/// Replaces invalid bytes.
 const REPLACEMENT: &str = "\u{fffd}";
 
 /// The length of a character in bytes, by its first byte.
@@ -148,9 +150,9 @@ fn character_length(first: u8) -> usize {
     }
 }
 
-/// Finds all tokens that a text starts with.
+/// Finds all tokens that are prefixes of a text.
 struct Prefixes {
-    /// Tokens, sorted by their bytes; of equal ones the last.
+    /// Tokens, sorted by their bytes; of equal ones only the last.
     sorted: Vec<u32>,
 }
 
@@ -163,8 +165,8 @@ impl Prefixes {
         Self { sorted: chosen.into_iter().map(|(_, id)| id).collect() }
     }
 
-    /// Passes the length and the ID of each token that the text starts with, shortest first. Returns
-    /// how many bytes of the text are the start of some token.
+    /// Calls `found` with the length and id of each token that is a prefix of the text, shortest
+    /// first. Returns the length of the longest prefix of the text that starts some token.
     fn matches(&self, vocabulary: &Vocabulary, text: &[u8], mut found: impl FnMut(usize, u32)) -> usize {
         let token = |id: &u32| vocabulary.text(*id).unwrap_or_default().as_bytes();
         let mut range = &self.sorted[..];
@@ -183,8 +185,8 @@ impl Prefixes {
     }
 }
 
-/// SentencePiece's `precompiled_charsmap`: a double array (XCDA) of character sequences, then their
-/// replacements, each ended by a zero byte.
+/// SentencePiece's `precompiled_charsmap`: a double array (XCDA) of character sequences, followed
+/// by their replacements, each ended by a zero byte.
 struct Replacements {
     nodes: Vec<u32>,
     texts: Vec<u8>,
@@ -197,7 +199,7 @@ impl Replacements {
             None => return Ok(None),
             Some(Array::U8(bytes)) => bytes.clone(),
             Some(Array::I8(bytes)) => bytes.iter().map(|byte| *byte as u8).collect(),
-            Some(_) => return Err(Error::Vocabulary(format!("`{key}` is no list of bytes"))),
+            Some(_) => return Err(Error::Vocabulary(format!("`{key}` is not a list of bytes"))),
         };
         let damaged = || Error::Vocabulary(format!("`{key}` is damaged"));
         let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(damaged)?;
@@ -206,7 +208,7 @@ impl Replacements {
         Ok(Some(Self { nodes, texts: texts.to_vec() }))
     }
 
-    /// The replacement of the longest sequence that a text starts with, and its length.
+    /// The replacement for the longest sequence that is a prefix of the text, and its length.
     fn longest(&self, text: &[u8]) -> Option<(&[u8], usize)> {
         // Bits 10 to 30 are the base, in units of 256 if bit 9 is set; bit 8 marks a node with a
         // value, in the node at its base; bits 0 to 7 and 31 are the check.

@@ -52,8 +52,8 @@ pub(crate) struct BenchTextArgs {
     #[arg(long, alias = "depth", value_name = "TOKENS", value_delimiter = ',', default_value = "0")]
     #[arg(requires = "model", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_TOKENS)))]
     pub(crate) n_depth: Vec<u32>,
-    /// Sequences that generate together, one decode test for each number; tokens per second are
-    /// their sum
+    /// Number of sequences that generate concurrently; runs one decode test for each number. Tokens
+    /// per second are the sum over all sequences
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1")]
     #[arg(requires = "model", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_PARALLEL)))]
     pub(crate) parallel: Vec<u32>,
@@ -80,7 +80,7 @@ pub(crate) struct BenchTextArgs {
 }
 
 impl BenchTextArgs {
-    /// The tests of a language model.
+    /// The tests to run on a language model.
     pub(crate) fn plan(&self) -> Vec<roci_lm_bench::Test> {
         roci_lm_bench::plan(&self.n_prompt, &self.n_gen, &self.n_depth, &self.parallel)
     }

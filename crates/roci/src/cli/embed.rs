@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::FormatArgs;
 
-/// The model, its devices, and texts from a file.
+/// Arguments for the model, its devices, and texts from a file.
 #[derive(Debug, Args)]
 pub(crate) struct TextModelArgs {
     /// Model, a GGUF file; any shard of a split one
@@ -16,7 +16,7 @@ pub(crate) struct TextModelArgs {
     /// over the devices
     #[arg(short, long = "device", value_name = "URI")]
     pub(crate) devices: Vec<String>,
-    /// File with one more text per line; `-` reads standard input
+    /// File with additional texts, one per line; `-` reads standard input
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Maximum number of tokens of a text (default: the model's trained context, at most 4096)
@@ -34,7 +34,7 @@ pub(crate) struct TextModelArgs {
 pub(crate) struct EmbedArgs {
     #[command(flatten)]
     pub(crate) model: TextModelArgs,
-    /// Text; several are embedded in one batch
+    /// Text to embed; several texts share a batch
     #[arg(value_name = "TEXT")]
     pub(crate) texts: Vec<String>,
 }
@@ -52,10 +52,10 @@ pub(crate) struct RerankArgs {
     /// Query that the documents are compared with
     #[arg(long, value_name = "TEXT")]
     pub(crate) query: String,
-    /// Number of documents to print, the best first (default: all)
+    /// Maximum number of documents to print (default: all)
     #[arg(long, value_name = "COUNT")]
     pub(crate) top: Option<usize>,
-    /// Document
+    /// Document to score
     #[arg(value_name = "DOCUMENT")]
     pub(crate) documents: Vec<String>,
 }

@@ -25,7 +25,7 @@ pub(crate) struct LanguageArgs {
     /// quantize them to 8 bits for speed
     #[arg(long)]
     pub(crate) exact: bool,
-    /// Vision tower of the model, its mmproj file, to understand images
+    /// Vision tower of the model (mmproj GGUF file), for images
     #[arg(long, value_name = "FILE")]
     pub(crate) mmproj: Option<PathBuf>,
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub(crate) struct PromptArgs {
     /// Prompt to answer or to continue; `-` reads standard input
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
-    /// Image before the prompt, a PNG or JPEG file; can be given several times
+    /// Image, a PNG or JPEG file, placed before the prompt; can be given several times
     #[arg(long = "image", value_name = "FILE", requires = "mmproj")]
     pub(crate) images: Vec<PathBuf>,
     /// Continue the prompt as it is, without the chat template

@@ -170,9 +170,9 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Compute the embeddings of texts with an embedding model
     ///
-    /// Prints a line of numbers per text, a vector of length 1. The model's file says how hidden
-    /// states are pooled. Some models expect a prefix in each text, such as `search_query: `; their
-    /// publisher says which.
+    /// Prints one line of numbers per text, a vector with an L2 norm of 1. The model's file defines
+    /// how hidden states are pooled. Some models expect a prefix in each text, such as
+    /// `search_query: `; see the model's documentation.
     #[command(after_help = EMBED_EXAMPLES)]
     Embed(EmbedArgs),
     /// Run AMD code on an emulated GPU
@@ -222,8 +222,8 @@ pub(crate) enum Command {
     Objects(ObjectsArgs),
     /// Quantize a language model to a smaller type
     ///
-    /// Writes what `llama-quantize` writes: the same mixtures of types, the same bytes. Norms and
-    /// other small tensors keep their type. A file appears only when it is complete.
+    /// The output is byte-identical to that of `llama-quantize`, with the same mixtures of types.
+    /// Norms and other small tensors keep their type. The file appears only when it is complete.
     #[command(after_help = QUANTIZE_EXAMPLES)]
     Quantize(Box<QuantizeArgs>),
     /// Sort documents by their relevance to a query with a reranker

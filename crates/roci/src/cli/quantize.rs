@@ -11,13 +11,13 @@ use super::FormatArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct QuantizeArgs {
-    /// Model, a GGUF file in F32, F16 or BF16; any shard of a split one
+    /// Model to quantize, a GGUF file in F32, F16 or BF16; any shard of a split one
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// GGUF file to write
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// Type of the new file, such as `Q4_K_M`; `--help` lists all
+    /// Type of the new file, such as `Q4_K_M`; `--help` lists all types
     #[arg(value_name = "TYPE", long_help = types())]
     pub(crate) file_type: FileType,
     /// Importance matrix of the model, written by `llama-imatrix` (GGUF or `.dat`)
@@ -30,13 +30,13 @@ pub(crate) struct QuantizeArgs {
     #[arg(long, value_name = "TYPE")]
     pub(crate) token_embedding_type: Option<Type>,
     /// Type of the tensors whose name matches a regular expression; can be given several times, the
-    /// first match counts
+    /// first match is used
     #[arg(long = "tensor-type", value_name = "PATTERN=TYPE", value_parser = tensor_type)]
     pub(crate) tensor_types: Vec<TensorType>,
-    /// Give all matrices the same type, without the mixture
+    /// Give all matrices the same type instead of a mixture
     #[arg(long)]
     pub(crate) pure: bool,
-    /// Quantize tensors that are quantized already, which loses precision
+    /// Also quantize tensors that are already quantized, which loses precision
     #[arg(long)]
     pub(crate) allow_requantize: bool,
     /// Number of threads (default: all CPUs)
@@ -49,7 +49,7 @@ pub(crate) struct QuantizeArgs {
     pub(crate) format: FormatArgs,
 }
 
-/// The type of the tensors whose name matches a pattern.
+/// Type of the tensors whose name matches a pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorType {
     pub(crate) pattern: regex::Regex,
@@ -64,7 +64,7 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
     Ok(TensorType { pattern, kind: kind.parse()? })
 }
 
-/// The help of the type: all of them, one per line.
+/// The long help of the type argument: all types, one per line.
 fn types() -> String {
     let width = FileType::all().map(|kind| kind.name().len()).max().unwrap_or(0);
     let lines = FileType::all().map(|kind| format!("\n{kind:width$}  {}", kind.about()));

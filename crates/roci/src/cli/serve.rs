@@ -29,10 +29,10 @@ pub(crate) struct ServeArgs {
     /// quantize them to 8 bits for speed
     #[arg(long)]
     pub(crate) exact: bool,
-    /// Vision tower of the model, its mmproj file, to accept images
+    /// Vision tower of the model (mmproj GGUF file), to accept images
     #[arg(long, value_name = "FILE")]
     pub(crate) mmproj: Option<PathBuf>,
-    /// Folder whose files clients may name as `file://` URLs of images
+    /// Folder of the files that clients may reference as `file://` URLs of images
     #[arg(long, value_name = "DIR")]
     pub(crate) media_path: Option<PathBuf>,
     #[command(flatten)]

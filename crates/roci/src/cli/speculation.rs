@@ -9,10 +9,11 @@ use roci_engine::Speculation;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Speculative decoding")]
 pub(crate) struct SpeculationArgs {
-    /// Draft tokens and evaluate several in one step, which changes the speed but not the text:
-    /// `draft` drafts by the model of `--draft`, `mtp` by the model's own prediction head, `ngram`
-    /// what followed the same tokens before, `auto` by the first of them that there is, and pauses
-    /// while that is slower (default: `draft` with `--draft`, else `off`)
+    /// Speculative decoding: draft tokens and evaluate several in one step, which changes the speed
+    /// but not the text. `draft` uses the model of `--draft`, `mtp` the model's own prediction
+    /// head, `ngram` repeats what followed the same tokens earlier. `auto` uses the first of these
+    /// that is available, and pauses while that is slower (default: `draft` with `--draft`, else
+    /// `off`)
     #[arg(long, value_name = "METHOD", value_enum, hide_possible_values = true)]
     pub(crate) speculate: Option<Speculate>,
     /// Draft model, a smaller GGUF file with the same vocabulary
@@ -36,7 +37,7 @@ pub(crate) enum Speculate {
     /// N-gram lookup in the text so far.
     #[value(name = "ngram")]
     Lookup,
-    /// The best method for the model, while measured times say that it is faster.
+    /// The first available method; pauses while measured times show that it is slower.
     Auto,
 }
 
@@ -54,13 +55,13 @@ impl Speculate {
 }
 
 impl SpeculationArgs {
-    /// The method; `None` for no speculation.
+    /// The selected method; `None` for no speculation.
     pub(crate) fn method(&self) -> Option<Speculate> {
         let default = self.draft.is_some().then_some(Speculate::Draft);
         self.speculate.or(default).filter(|method| *method != Speculate::Off)
     }
 
-    /// An option that has no effect with the others.
+    /// An option that has no effect in combination with the others.
     pub(crate) fn unused(&self) -> Option<&'static str> {
         match self.method() {
             None | Some(Speculate::Lookup | Speculate::Mtp) if self.draft.is_some() => Some("--draft"),

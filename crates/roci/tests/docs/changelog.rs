@@ -1,4 +1,4 @@
-//! The form of CHANGELOG.md: that of Keep a Changelog 1.1.0, which the release workflow reads.
+//! The structure of CHANGELOG.md, Keep a Changelog 1.1.0, which the release workflow parses.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::{regex, report, root};
 
 const SECTIONS: [&str; 6] = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"];
 
-/// What is wrong with the form of a changelog.
+/// Errors in the structure of a changelog.
 fn problems(text: &str) -> Vec<String> {
     let version = regex(r"^\[(\d+)\.(\d+)\.(\d+)\] - \d{4}-\d{2}-\d{2}$");
     let mut problems = Vec::new();

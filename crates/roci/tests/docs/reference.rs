@@ -1,4 +1,4 @@
-//! Tables that follow from the program: environment variables, verbs and exit codes.
+//! Tables that are generated from the program: environment variables, verbs and exit codes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ fn help() -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The page with the table between the comments replaced.
+/// The page, with the generated table between the comments.
 fn with_table(page: &str, table: &str) -> String {
     let (before, rest) = page.split_once("<!-- variables").expect("the comment above the table");
     let (comment, rest) = rest.split_once('\n').expect("the table");
@@ -63,7 +63,7 @@ fn listed(help: &str, heading: &str) -> BTreeSet<String> {
     word.captures_iter(section).map(|line| line[1].to_owned()).collect()
 }
 
-/// The first cells of the rows that a pattern finds on the page of commands.
+/// The first cells of the table rows that match a pattern.
 fn rows(text: &str, pattern: &str) -> BTreeSet<String> {
     regex(pattern).captures_iter(text).map(|row| row[1].to_owned()).collect()
 }

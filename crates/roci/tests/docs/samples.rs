@@ -111,7 +111,7 @@ fn pattern(shown: &str) -> Regex {
     regex(&format!("^{}$", parts.join(".*?")))
 }
 
-/// The command, changed to run on another machine: one of those of the doctor's tests.
+/// The command, changed to run on one of the machines of the doctor's tests.
 fn elsewhere(folder: &Path, command: &str, machine: &str) -> String {
     if !folder.join("machine").exists() {
         machines::lay_out(machine, &folder.join("machine"));

@@ -14,8 +14,7 @@ fn scripts() -> Vec<PathBuf> {
     folder.map(|script| script.expect("a file").path()).collect()
 }
 
-/// What is wrong with the header of a script: the lines below the first that are a comment or a
-/// docstring.
+/// Errors in the header of a script: the comment or docstring after the first line.
 fn problem(name: &str, text: &str) -> Option<String> {
     let mut lines = text.lines();
     if !lines.next().is_some_and(|line| line.starts_with("#!/usr/bin/env ")) {

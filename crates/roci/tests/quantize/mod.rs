@@ -1,4 +1,4 @@
-//! `roci quantize` as a process. `roci-lm` compares its files with llama.cpp's.
+//! `roci quantize` as a process. The tests of `roci-lm` compare its files with llama.cpp's.
 
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -51,7 +51,7 @@ fn a_dry_run_writes_nothing_and_knows_the_size() {
     let report = |arguments: &[&str]| {
         let output = quantize(folder.path(), &[&["in.gguf", "out.gguf", "Q4_K_M", "--json"], arguments].concat());
         assert_code(&output, 0);
-        // Rows of 64 and 96 values are no blocks of 256.
+        // Rows of 64 and 96 values do not fill blocks of 256.
         assert!(stderr(&output).contains(" instead of Q4_K"), "{}", stderr(&output));
         serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")
     };
@@ -94,7 +94,7 @@ fn errors_are_one_line_with_a_remedy() {
     let folder = folder();
     let run = |arguments: &[&str]| quantize(folder.path(), arguments);
     assert_error(&run(&["no.gguf", "out.gguf", "Q4_0"]), 2, "no.gguf", "check the path");
-    assert_error(&run(&["in.gguf", "./in.gguf", "Q4_0"]), 2, "is the file to read", "another file");
+    assert_error(&run(&["in.gguf", "./in.gguf", "Q4_0"]), 2, "is both the input and the output", "another file");
     assert_error(&run(&["in.gguf", "out.gguf", "Q4_0", "--imatrix", "in.gguf"]), 2, "no entries", "llama-imatrix");
     assert_error(&run(&["in.gguf", "out.gguf", "Q4_0", "--imatrix", "no.dat"]), 2, "cannot read `no.dat`", "check");
     let output = run(&["in.gguf", "no/out.gguf", "Q4_0"]);

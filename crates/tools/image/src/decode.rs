@@ -16,11 +16,11 @@ const JPEG: &[u8] = b"\xff\xd8\xff";
 /// An image of three bytes per pixel: red, green, blue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Pixels per line.
+    /// Pixels per row.
     pub width: usize,
-    /// Lines.
+    /// Number of rows.
     pub height: usize,
-    /// The pixels, line by line.
+    /// The pixels, row by row.
     pub pixels: Vec<[u8; 3]>,
 }
 

@@ -4,8 +4,8 @@
 //! ```text
 //! cargo run -p roci-vision --example towers FOLDER
 //! ```
-//! Next to each `NAME.gguf` is a `NAME.rgb`: width and height in a line of text, then the pixels of
-//! an image. `text-model.gguf` is a language model of the same embedding length.
+//! Each `NAME.gguf` has a `NAME.rgb`: a line of text with width and height, then the pixels of an
+//! image. `text-model.gguf` is a language model with the same embedding length.
 #![expect(clippy::print_stdout, reason = "a program for developers")]
 
 use std::error::Error;

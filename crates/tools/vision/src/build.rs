@@ -23,7 +23,7 @@ pub(crate) struct TowerGraph {
     pub(crate) outputs: usize,
 }
 
-/// An input of the graph. All have a leading dimension of one image, then one of patches.
+/// An input of the graph, with its shape. A dimension of one is the number of images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// `[1, patches, pixels]`.
@@ -64,7 +64,7 @@ pub(crate) fn build(weights: Weights<'_>, description: &Description) -> Result<T
 /// The inputs that every layer reads.
 struct Tables {
     rotations: Option<(ValueId, ValueId)>,
-    /// The masks of whole layers and of windowed ones.
+    /// The masks for layers with full and with windowed attention.
     masks: Option<(ValueId, ValueId)>,
 }
 
@@ -101,13 +101,13 @@ impl Builder<'_> {
         self.node(name, Binary::Add, &[a, b])
     }
 
-    /// Reshapes; one size may be -1.
+    /// Reshapes a value; one size may be -1.
     fn reshape(&mut self, name: &str, x: ValueId, shape: &[i64]) -> ValueId {
         let shape = self.constant(name, Tensor::vector(shape.to_vec()));
         self.node(name, Movement::Reshape { allow_zero: false }, &[x, shape])
     }
 
-    /// A product with a matrix `[inputs, outputs]`, and the bias of this name if there is one.
+    /// A product with a matrix `[inputs, outputs]`, plus the bias with this name if there is one.
     fn product(&mut self, x: ValueId, name: &str, matrix: Tensor, outputs: usize) -> Result<ValueId, Error> {
         let matrix = self.constant(name, matrix);
         let product = Product::MatMul { transpose_a: false, transpose_b: false, alpha: 1.0, beta: 1.0 };
@@ -171,7 +171,7 @@ impl Builder<'_> {
         let pixels = 3 * patch * patch;
         let shape = [patch, patch, 3, width];
         let mut kernel = self.weights.floats("v.patch_embd.weight", &shape)?;
-        // Towers for videos have a kernel for each of two frames; both frames of an image are it.
+        // Video towers have a kernel for each of two frames; both frames are the same image.
         if self.weights.has("v.patch_embd.weight.1") {
             let second = self.weights.floats("v.patch_embd.weight.1", &shape)?;
             kernel.iter_mut().zip(&second).for_each(|(one, other)| *one += other);
@@ -245,7 +245,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Queries, keys and values, from one matrix or from three.
+    /// Queries, keys and values, from one fused matrix or from three.
     fn projections(&mut self, x: ValueId, index: usize) -> Result<[ValueId; 3], Error> {
         let width = self.description.width;
         let fused = layer(index, "attn_qkv");
@@ -298,7 +298,7 @@ impl Builder<'_> {
         self.node("activation", kind, &[x])
     }
 
-    /// Rows of merged squares, and their length.
+    /// Rows of merged squares, and the length of a row.
     fn merge(&mut self, x: ValueId) -> Result<(ValueId, usize), Error> {
         let (width, square) = (self.description.width, self.description.square());
         let concatenated = |builder: &mut Self, x| builder.reshape("merge", x, &[1, -1, (square * width) as i64]);
@@ -314,7 +314,7 @@ impl Builder<'_> {
             Merge::Product => {
                 let x = self.norm_of(x, "mm.input_norm.weight", None, NormKind::Rms, width)?;
                 let x = concatenated(self, x);
-                // The file's columns are channel by channel, the rows here patch by patch.
+                // The file orders columns by channel, the rows here by patch.
                 let rows = self.weights.floats("mm.patch_merger.weight", &[square * width, width])?;
                 let by_patch = |at: usize| {
                     let (row, column) = (at / (square * width), at % (square * width));

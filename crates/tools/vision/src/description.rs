@@ -1,15 +1,15 @@
-//! The description of a tower: the row of its projector type, and the sizes of the file.
+//! The description of a tower: the table row of its projector type, and the sizes in the file.
 
 use roci_gguf::{Gguf, Metadata};
 
 use crate::Error;
 use crate::projector::{PROJECTORS, Positions, Projector, Size};
 
-/// Maximum of any size in a file; real ones are far below.
+/// Maximum of any size in a file; published models are far below.
 const MAX_SIZE: u32 = 1 << 16;
 
-/// Maximum of a merged square's side in pixels, and of the image of a tower for a fixed size: small
-/// files must not make large images.
+/// Maximum side in pixels of a merged square, and of the image of a fixed-size tower: small files
+/// must not cause large images.
 const MAX_SQUARE: usize = 1024;
 const MAX_IMAGE: usize = 8192;
 
@@ -23,7 +23,7 @@ pub(crate) enum Activation {
     Silu,
 }
 
-/// A vision tower as data.
+/// Hyperparameters of a vision tower.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     pub(crate) projector: Projector,
@@ -34,14 +34,14 @@ pub struct Description {
     /// Added to the mean square in norms.
     pub(crate) epsilon: f32,
     pub(crate) activation: Activation,
-    /// Side of the square that the tower was trained with, in pixels.
+    /// Side of the square training images in pixels.
     pub(crate) image: usize,
     /// Side of a patch in pixels.
     pub(crate) patch: usize,
-    /// Patches per side of a square that becomes one row.
+    /// Side in patches of a square that is merged into one row.
     pub(crate) merged: usize,
     pub(crate) windows: Option<Windows>,
-    /// Subtracted from each channel, and divisor after that.
+    /// Subtracted from each channel, before the division by `deviation`.
     pub(crate) mean: [f32; 3],
     pub(crate) deviation: [f32; 3],
 }
@@ -49,9 +49,9 @@ pub struct Description {
 /// Attention within windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Windows {
-    /// One of so many layers attends to the whole image: the last of each group.
+    /// Every `every`-th layer attends to the whole image, starting with layer `every - 1`.
     pub(crate) every: usize,
-    /// Merged squares per side of a window.
+    /// Side of a window in merged squares.
     pub(crate) side: usize,
 }
 
@@ -59,7 +59,7 @@ impl Description {
     /// Reads the description of a file.
     ///
     /// # Errors
-    /// If the file is not a vision tower of a supported type, or its sizes make no sense.
+    /// If the file is not a vision tower of a supported type, or has invalid sizes.
     pub fn new(file: &Gguf) -> Result<Self, Error> {
         let metadata = file.metadata();
         let architecture = metadata.get::<&str>("general.architecture")?.unwrap_or_default();
@@ -72,7 +72,7 @@ impl Description {
         let name = metadata.get::<&str>("clip.projector_type")?.filter(|name| !name.is_empty());
         let name = match name {
             Some(name) => name,
-            // Files with several encoders have one type for each.
+            // Files with several encoders have a projector type for each.
             None => metadata.get::<&str>("clip.vision.projector_type")?.unwrap_or_default(),
         };
         let known = PROJECTORS.iter().find(|projector| projector.name == name);
@@ -139,11 +139,11 @@ impl Description {
         self.projector.around
     }
 
-    /// The most rows that an image can have.
+    /// Maximum number of rows of an image.
     pub fn max_rows(&self) -> usize {
         match self.projector.size {
             Size::Square => (self.image / self.patch / self.merged).pow(2),
-            // Line breaks are at most as many as rows.
+            // There are at most as many line breaks as other rows.
             Size::Dynamic { max, .. } => max as usize * if self.projector.line_breaks { 2 } else { 1 },
         }
     }
@@ -153,7 +153,7 @@ impl Description {
         self.width / self.heads
     }
 
-    /// Patches of a merged square.
+    /// Number of patches of a merged square.
     pub(crate) fn square(&self) -> usize {
         self.merged * self.merged
     }
@@ -164,7 +164,7 @@ impl Description {
     }
 }
 
-/// A size that is positive and not absurd.
+/// A positive size up to [`MAX_SIZE`].
 fn size(metadata: &Metadata, key: &str) -> Result<usize, Error> {
     let value = metadata.expect_u32(key)?;
     check(key, value)
@@ -177,7 +177,7 @@ fn check(key: &str, value: u32) -> Result<usize, Error> {
     }
 }
 
-/// Patches per side of a merged square.
+/// Side of a merged square in patches.
 fn merged(metadata: &Metadata, default: u32) -> Result<usize, Error> {
     for key in ["clip.vision.projector.scale_factor", "clip.vision.spatial_merge_size"] {
         if let Some(value) = metadata.get::<u32>(key)? {

@@ -23,24 +23,24 @@ pub enum Error {
     /// A part of the tower is not supported.
     #[error("{0} are not supported")]
     Unsupported(&'static str),
-    /// A key has a value that makes no sense.
+    /// A key has an invalid value.
     #[error("the key `{key}` is {value}, {expected}")]
     Value {
         /// The key.
         key: String,
         /// Its value.
         value: String,
-        /// What is expected instead.
+        /// The valid values.
         expected: &'static str,
     },
-    /// A tensor has another shape than the sizes of the file require.
+    /// The shape of a tensor does not match the sizes in the file.
     #[error("tensor `{tensor}` has the shape {found:?}, expected {expected:?}")]
     Shape {
         /// The tensor.
         tensor: String,
         /// Its shape, contiguous dimension first.
         found: Vec<u64>,
-        /// The shape that the sizes of the file require.
+        /// The shape that these sizes require.
         expected: Vec<u64>,
     },
     /// The image cannot be read.
@@ -49,18 +49,18 @@ pub enum Error {
     /// The tower cannot run on the device.
     #[error(transparent)]
     Run(#[from] roci_runtime::Error),
-    /// The rows are not those of the description; a bug.
+    /// The number of output values is wrong: a bug.
     #[error("the tower returned {found} values where {expected} were expected")]
     Output {
         /// Values that the graph returned.
         found: usize,
-        /// Values that the image should have.
+        /// Values that the description requires.
         expected: usize,
     },
 }
 
 impl Error {
-    /// A key with a value that makes no sense.
+    /// A key with an invalid value.
     pub(crate) fn value(key: impl Into<String>, value: impl ToString, expected: &'static str) -> Self {
         Self::Value { key: key.into(), value: value.to_string(), expected }
     }
@@ -76,9 +76,7 @@ impl Hint for Error {
                 }
                 _ => return error.hint(),
             },
-            Self::Architecture(_) => {
-                "give the model's mmproj file, which repositories of GGUF files have beside the model".into()
-            }
+            Self::Architecture(_) => "give the model's mmproj file, which is published next to its GGUF file".into(),
             Self::NoVision => "it is for audio only: give an mmproj file with a vision encoder".into(),
             Self::Projector(_) => format!("supported are {}", projector_types().collect::<Vec<_>>().join(", ")),
             Self::Unsupported(_) => "use the mmproj file of another model".into(),

@@ -1,31 +1,31 @@
-//! The order of patches, and what depends on their positions.
+//! The order of patches, and the tables that depend on their positions.
 //!
-//! Patches of a merged square are consecutive, squares of an attention window too. Windows at the
-//! right and lower border may be smaller: they are padded, so that all have the same length.
+//! The patches of a merged square are consecutive, and so are the squares of an attention window.
+//! Windows at the right and lower border may be smaller: they are padded to the same length.
 
 use crate::description::Description;
 use crate::preprocess::Normalized;
 use crate::projector::Rope;
 
-/// Added to the scores of keys that are hidden. Its exponential is 0.
+/// Added to the scores of hidden keys. Its exponential is 0.
 const HIDDEN: f32 = -1e30;
-/// The base of the rotations' frequencies.
+/// Base of the RoPE frequencies.
 const ROPE_BASE: f64 = 10000.0;
 
-/// The patches of an image, in the order in which the tower computes them.
+/// The patches of an image, in the order in which the tower processes them.
 pub(crate) struct Layout {
     /// Column and line of each patch; `None` for padding.
     patches: Vec<Option<(usize, usize)>>,
-    /// The row of the tower's output for each merged square, line by line.
+    /// For each merged square, line by line, its row in the tower's output.
     pub(crate) rows: Vec<usize>,
-    /// Merged squares per line, and lines.
+    /// Merged squares per line, and number of lines.
     pub(crate) grid: (usize, usize),
-    /// Patches of a window, with padding; all patches without windows.
+    /// Patches per window including padding; the number of patches without windows.
     window: usize,
 }
 
 impl Layout {
-    /// The layout of an image of this many patches per line and lines.
+    /// Creates the layout of an image of `columns` x `lines` patches.
     pub(crate) fn new(description: &Description, columns: usize, lines: usize) -> Self {
         let merged = description.merged;
         let (wide, high) = (columns / merged, lines / merged);
@@ -53,17 +53,17 @@ impl Layout {
         layout
     }
 
-    /// The number of patches, with padding.
+    /// Number of patches including padding.
     pub(crate) fn len(&self) -> usize {
         self.patches.len()
     }
 
-    /// Patches of a window, with padding.
+    /// Patches per window including padding.
     pub(crate) fn window(&self) -> usize {
         self.window
     }
 
-    /// The pixels of all patches: channel by channel, line by line.
+    /// The pixels of all patches; within a patch by channel, then by line.
     pub(crate) fn pixels(&self, image: &Normalized, patch: usize) -> Vec<f32> {
         let mut values = Vec::with_capacity(self.len() * 3 * patch * patch);
         for place in &self.patches {
@@ -108,8 +108,8 @@ impl Layout {
         [cosines, sines]
     }
 
-    /// The learned embeddings of the patches' positions, from those of a grid of `side` lines of
-    /// `side` rows of this width, interpolated linearly between the corners.
+    /// The position embedding of each patch, bilinearly interpolated from a table for a grid of
+    /// `side` x `side` positions. The corners of both grids coincide.
     pub(crate) fn positions(&self, table: &[f32], side: usize, width: usize, description: &Description) -> Vec<f32> {
         let [columns, lines] = [self.grid.0, self.grid.1].map(|size| size * description.merged);
         let tap = |at: usize, size: usize| {
@@ -139,7 +139,7 @@ impl Layout {
         values
     }
 
-    /// What is added to the scores of each patch as a key: hides padding.
+    /// Added to the scores of each key: hides padding.
     pub(crate) fn mask(&self) -> Vec<f32> {
         self.patches.iter().map(|place| if place.is_some() { 0.0 } else { HIDDEN }).collect()
     }

@@ -4,8 +4,8 @@
 //! embeddings, which a language model takes in place of tokens. [`Tower::load`] reads such a file,
 //! and [`Tower::encode`] computes the rows of a PNG or JPEG image.
 //!
-//! What differs between towers is data: `projector` has one row per projector type, `description`
-//! adds the sizes of a file. The code that computes a tower never asks for its name:
+//! Differences between towers are data: `projector` has one row per projector type, `description`
+//! adds the sizes in a file. No code that computes a tower depends on its name:
 //!
 //! 1. `preprocess` resizes and normalizes the image.
 //! 2. `layout` cuts it into patches, in the order in which the tower merges them, so that merging,

@@ -1,19 +1,19 @@
-//! Resizing and normalization of images, pixel by pixel as llama.cpp does.
+//! Resizing and normalization of images, with the same pixels as llama.cpp.
 
 use roci_image::Image;
 
 use crate::description::Description;
 use crate::projector::{Filter, Size};
 
-/// A resized image with normalized channels, pixel by pixel.
+/// A resized image with normalized channels, in row-major order.
 pub(crate) struct Normalized {
     pub(crate) width: usize,
     pub(crate) height: usize,
     pub(crate) pixels: Vec<[f32; 3]>,
 }
 
-/// Resizes and normalizes an image for a tower. Images without pixels do not occur: the decoder
-/// refuses them.
+/// Resizes and normalizes an image for a tower. The image has pixels: the decoder rejects empty
+/// ones.
 pub(crate) fn preprocess(image: &Image, description: &Description) -> Normalized {
     let (width, height) = match description.projector.size {
         Size::Square => (description.image, description.image),
@@ -31,8 +31,9 @@ pub(crate) fn preprocess(image: &Image, description: &Description) -> Normalized
     Normalized { width, height, pixels: padded.pixels.iter().map(normalize).collect() }
 }
 
-/// The multiples of `unit` near the image's size whose product is at least `min` and at most `max`
-/// units, with about the same aspect ratio. In f32, as in llama.cpp, because rounding decides.
+/// The multiples of `unit` near the image's size, with about the same aspect ratio, whose product
+/// is between `min` and `max` square units. In f32 as in llama.cpp, because rounding affects the
+/// result.
 fn dynamic_size(width: usize, height: usize, unit: usize, min: usize, max: usize) -> (usize, usize) {
     let [x, y, step] = [width as f32, height as f32, unit as f32];
     let near = |size: f32| ((size / step).round() as usize * unit).max(unit);
@@ -42,7 +43,7 @@ fn dynamic_size(width: usize, height: usize, unit: usize, min: usize, max: usize
         let factor = (y * x / max as f32).sqrt();
         let below = |size: f32| ((size / factor / step).floor() as usize * unit).max(unit);
         let (wide, high) = (below(x), below(y));
-        // Of a narrow strip, the longer side alone may exceed the limit.
+        // For a narrow strip, the longer side alone may exceed the limit.
         let side = |size: usize, other: usize| size.min(max / other / unit * unit).max(unit);
         return (side(wide, high.min(wide)), side(high, wide.min(high)));
     }
@@ -54,7 +55,7 @@ fn dynamic_size(width: usize, height: usize, unit: usize, min: usize, max: usize
     (wide, high)
 }
 
-/// Scales an image to fit a size with its aspect ratio, centered on black.
+/// Scales an image to fit the size, keeping its aspect ratio, and centers it on black.
 fn padded(image: &Image, width: usize, height: usize, filter: Filter) -> Image {
     if (image.width, image.height) == (width, height) {
         return image.clone();
@@ -70,11 +71,11 @@ fn padded(image: &Image, width: usize, height: usize, filter: Filter) -> Image {
     Image { width, height, pixels }
 }
 
-/// Bits after the point of a filter's weights.
+/// Fraction bits of a filter's fixed-point weights.
 const PRECISION: u32 = 22;
 
-/// Resizes with Pillow's arithmetic: a filter that covers all pixels which become one, weights in
-/// fixed point, rounded to bytes after each direction.
+/// Resizes with Pillow's arithmetic: the filter covers all source pixels of an output pixel,
+/// weights are in fixed point, and each direction is rounded to bytes.
 fn resized(image: &Image, width: usize, height: usize, filter: Filter) -> Image {
     let mut pixels = image.pixels.clone();
     if width != image.width {
@@ -89,14 +90,14 @@ fn resized(image: &Image, width: usize, height: usize, filter: Filter) -> Image 
     Image { width, height, pixels }
 }
 
-/// The filter of an output pixel along a side.
+/// The filter of an output pixel in one direction.
 struct Tap {
     first: usize,
     weights: Vec<i64>,
 }
 
 impl Tap {
-    /// The weighted sum of pixels that are `step` apart.
+    /// The weighted sum of pixels at a distance of `step`.
     fn apply(&self, pixels: &[[u8; 3]], step: usize) -> [u8; 3] {
         let mut sums = [1i64 << (PRECISION - 1); 3];
         for (at, weight) in self.weights.iter().enumerate() {
@@ -108,7 +109,7 @@ impl Tap {
 }
 
 impl Filter {
-    /// The distance at which weights become 0.
+    /// The distance at which the weights become 0.
     fn reach(self) -> f64 {
         match self {
             Self::Linear => 1.0,

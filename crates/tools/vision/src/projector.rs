@@ -1,4 +1,4 @@
-//! What is specific to a projector type: one row per type.
+//! The features of each projector type: one table row per type.
 
 /// How a norm is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub(crate) enum Rope {
     /// Pairs are elements of the two halves of a head. The first half of the pairs is rotated by
     /// the patch's row and the second by its column, both with the same frequencies.
     Halves,
-    /// Pairs are adjacent elements. The first half of the pairs is rotated by the row, with the
-    /// even ones of the frequencies, the second by the column, with the odd ones.
+    /// Pairs are adjacent elements. The first half of the pairs is rotated by the row with the
+    /// even-numbered frequencies, the second half by the column with the odd-numbered ones.
     Adjacent,
 }
 
-/// Learned embeddings of positions.
+/// Learned position embeddings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Learned {
     None,
@@ -30,12 +30,12 @@ pub(crate) enum Learned {
     Interpolated,
 }
 
-/// The size that an image is resized to.
+/// How the target size of an image is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// The file's square.
+    /// The square size in the file.
     Square,
-    /// Multiples of a merged patch near the image's own size, for this range of rows.
+    /// Multiples of a merged square near the image's size, within this range of rows.
     Dynamic { min: u32, max: u32 },
 }
 
@@ -77,8 +77,9 @@ pub enum Positions {
     Causal,
     /// Consecutive positions; all rows of the image attend to each other.
     Bidirectional,
-    /// The positions of a row have three parts: that of the image, line and column in its grid.
-    /// Text after the image continues after the larger side of the grid.
+    /// Three rotary positions (M-RoPE): the position of the image, and the line and column in its
+    /// grid. The next position after the image is that of the image plus the larger side of the
+    /// grid.
     Grid,
 }
 
@@ -93,12 +94,13 @@ pub(crate) struct Projector {
     pub(crate) size: Size,
     pub(crate) filter: Filter,
     pub(crate) merge: Merge,
-    /// Patches per side of a merged square, unless the file says otherwise.
+    /// Default side of a merged square in patches.
     pub(crate) merged: u32,
     pub(crate) head: Head,
     /// Whether some layers attend within windows: the key `clip.vision.n_wa_pattern` is required.
     pub(crate) windows: bool,
-    /// Whether the embedding `v.token_embd.img_break` follows each line of the grid but the last.
+    /// Whether the embedding `v.token_embd.img_break` follows each line of the grid except the
+    /// last.
     pub(crate) line_breaks: bool,
     pub(crate) positions: Positions,
     /// Text before and after an image.
@@ -137,7 +139,8 @@ const QWEN: Projector = Projector {
     around: ["<|vision_start|>", "<|vision_end|>"],
 };
 
-/// All projector types. Sources: llama.cpp's `tools/mtmd`, and the published models' configurations.
+/// All projector types. Sources: llama.cpp's `tools/mtmd`, and the configurations of published
+/// models.
 pub(crate) const PROJECTORS: &[Projector] = &[
     SIGLIP,
     QWEN,

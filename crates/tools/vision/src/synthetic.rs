@@ -1,7 +1,7 @@
 //! Small towers with random weights: one per projector type and variant.
 //!
-//! Files are reproducible byte for byte. Tests compare the rows of [`image`] with those of
-//! llama.cpp, which `tests/data/llama.cpp` has.
+//! The files are reproducible byte for byte. Tests compare the rows of [`image`] with llama.cpp's
+//! rows in `tests/data/llama.cpp`.
 
 use roci_gguf::{Error, Gguf, Metadata, TensorInfo, Type, Value, Writer};
 
@@ -21,7 +21,7 @@ pub struct Case {
 /// Distribution of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fill {
-    /// Uniform around 0, so that products keep the magnitude of their input.
+    /// Uniform around 0, scaled so that products keep the magnitude of their input.
     Matrix,
     /// Around 1.
     Norm,
@@ -111,7 +111,8 @@ impl Case {
         }
     }
 
-    /// The layers: `biased` norms and products, a `gated` feed-forward block, `fused` projections.
+    /// The tensors of the layers. `biased`: norms and products have biases; `gated`: feed-forward
+    /// has a gate; `fused`: one matrix for queries, keys and values.
     fn layers(&mut self, sizes: Sizes, norm_bias: bool, bias: bool, gated: bool, fused: bool) {
         let Sizes { width, hidden, .. } = sizes;
         for index in 0..sizes.layers {
@@ -217,7 +218,7 @@ fn gemma(name: &'static str, sizes: Sizes, size: (usize, usize)) -> Case {
     case
 }
 
-/// What the merger of all Qwen towers has.
+/// The tensors that the mergers of all Qwen towers have.
 fn qwen_merger(case: &mut Case, sizes: Sizes) {
     let joined = sizes.width * sizes.merged * sizes.merged;
     case.linear("mm.0", joined, joined, true);

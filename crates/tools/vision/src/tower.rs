@@ -1,4 +1,4 @@
-//! A tower on a device.
+//! A vision tower on a device.
 
 use roci_gguf::Gguf;
 use roci_graph::{Tensor, Value};
@@ -22,21 +22,21 @@ pub struct Tower {
     inputs: Vec<Input>,
     /// Length of a row.
     width: usize,
-    /// Learned embeddings of positions, and the side of their grid.
+    /// Learned position embeddings, and the side of their grid.
     positions: Option<(Vec<f32>, usize)>,
-    /// The row between the lines of the grid.
+    /// The row between two lines of the grid.
     line_break: Option<Vec<f32>>,
 }
 
-/// The rows of an image.
+/// The output rows for an image.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EncodedImage {
-    /// The rows, one after the other.
+    /// The values of all rows, row by row.
     pub rows: Vec<f32>,
     /// Length of a row.
     pub width: usize,
-    /// Columns and lines of the grid that the rows come from, without rows between lines.
+    /// Columns and lines of the grid of rows, without line breaks.
     pub grid: (usize, usize),
 }
 
@@ -69,7 +69,8 @@ impl Tower {
         Ok(Self { description, session, inputs, width: outputs, positions, line_break })
     }
 
-    /// Limits the rows of an image of a tower for images of any size, which are made smaller then.
+    /// Limits the rows per image: larger images are scaled down. No effect on towers with a fixed
+    /// size.
     pub fn limit_rows(&mut self, rows: usize) {
         if let Size::Dynamic { min, max } = &mut self.description.projector.size {
             *max = (*max).min(u32::try_from(rows).unwrap_or(u32::MAX)).max(1);
@@ -141,7 +142,7 @@ impl Tower {
         Ok(self.arranged(rows, &layout))
     }
 
-    /// The rows line by line, without padding, with breaks between lines if the tower has them.
+    /// The rows line by line, without padding, with line breaks if the tower has them.
     fn arranged(&self, rows: &[f32], layout: &Layout) -> EncodedImage {
         let mut arranged = Vec::with_capacity(rows.len());
         let (columns, lines) = layout.grid;
@@ -155,7 +156,7 @@ impl Tower {
     }
 }
 
-/// Learned embeddings of positions on a square grid, and its side.
+/// Learned position embeddings of a square grid, and its side.
 fn positions(weights: Weights<'_>, description: &Description, learned: Learned) -> Result<(Vec<f32>, usize), Error> {
     let name = "v.position_embd.weight";
     let info = weights.0.expect_tensor(name)?.info();

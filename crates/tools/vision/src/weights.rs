@@ -31,18 +31,18 @@ impl Weights<'_> {
         Ok(values)
     }
 
-    /// A vector.
+    /// A one-dimensional tensor.
     pub(crate) fn vector(self, name: &str, length: usize) -> Result<Tensor, Error> {
         Ok(Tensor::vector(self.floats(name, &[length])?))
     }
 
-    /// A matrix as `[inputs, outputs]`, from one whose rows are the weights of an output.
+    /// A matrix as `[inputs, outputs]`. In the file, each row has the weights of one output.
     pub(crate) fn matrix(self, name: &str, inputs: usize, outputs: usize) -> Result<Tensor, Error> {
         Ok(transposed(&self.floats(name, &[inputs, outputs])?, inputs, outputs))
     }
 
-    /// Whether halves lose nothing, or little compared with the file's own type: the largest
-    /// matrices are f16 or quantized.
+    /// Whether f16 is precise enough, compared with the file's types: the largest matrices are f16
+    /// or quantized.
     pub(crate) fn fit_halves(self) -> bool {
         let largest = self.0.tensors().map(|tensor| tensor.info()).max_by_key(|info| info.byte_len());
         largest.is_some_and(|info| !matches!(info.kind(), Type::F32 | Type::F64 | Type::BF16))
@@ -51,7 +51,7 @@ impl Weights<'_> {
 
 /// A matrix of `outputs` rows as a tensor `[inputs, outputs]`.
 pub(crate) fn transposed(rows: &[f32], inputs: usize, outputs: usize) -> Tensor {
-    /// Columns at a time: their cache lines stay in the cache.
+    /// Columns per step, so that their cache lines stay in the cache.
     const BLOCK: usize = 16;
     let mut values = vec![0.0; rows.len()];
     for first in (0..inputs).step_by(BLOCK) {
@@ -62,7 +62,7 @@ pub(crate) fn transposed(rows: &[f32], inputs: usize, outputs: usize) -> Tensor 
             }
         }
     }
-    // The number of elements is that of `rows`, which `floats` has checked.
+    // `floats` has checked that the number of elements matches `rows`.
     Tensor::new([inputs, outputs], values).unwrap_or_else(|_| Tensor::vector(Vec::<f32>::new()))
 }
 

@@ -1,4 +1,4 @@
-//! The rows of synthetic towers against those of llama.cpp, on the CPU.
+//! Compares the rows of synthetic towers on the CPU with llama.cpp's.
 
 use std::error::Error;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn rows_are_those_of_llama_cpp() -> Result<(), Box<dyn Error>> {
         let (rows, expected) = (encoded(&case, "cpu")?, recorded(&case)?);
         assert_eq!(rows.len(), expected.len(), "{}", case.name);
         let distance = distance(&rows, &expected);
-        // llama.cpp computes GELU and SiLU from tables of f16.
+        // llama.cpp computes GELU and SiLU with f16 tables.
         failed.extend((!NormTolerance::HalfTable.allows(distance)).then_some(case.name));
     }
     assert!(failed.is_empty(), "{failed:?}");

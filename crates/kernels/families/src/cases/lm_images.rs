@@ -1,10 +1,10 @@
-//! Cases of batches with images, made from cases without them.
+//! Cases of batches with images, derived from cases without images.
 
 use super::Case;
 use crate::{LmDecodeAttention, LmRopeKvStore};
 
 /// The case with a rotary position for each of three sections of pairs. `rows` is the number of
-/// rows of the table of rotations.
+/// rows of the rotation table.
 fn sections(case: &Case, tokens: u32, pairs: u32, rows: u32, set: impl FnOnce(u32) -> Vec<u8>) -> Case {
     let mut buffers = case.buffers.clone();
     let offset = buffers[0].len() as u32;

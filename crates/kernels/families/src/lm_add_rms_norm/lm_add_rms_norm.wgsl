@@ -52,7 +52,7 @@ fn lm_add_rms_norm(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
     let row = min(group.x, params.rows - 1u);
     let vec4s = params.columns / 4u;
     let base = row * (params.x_stride / 4u);
-    // What the second pass reads first: loaded early, or still in registers.
+    // The first values that the second pass reads: loaded early, or still in registers.
     let first = clamped_indices(lane, vec4s - 1u);
     let weights = RowElements(weight[first.x], weight[first.y], weight[first.z], weight[first.w]);
     var kept: RowElements;

@@ -14,7 +14,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     }
 }
 
-/// Whole texts, whose tokens see each other.
+/// Non-causal attention: every token attends to the whole sequence.
 fn both_ways(random: &mut Random, bytes: bool) -> Vec<Case> {
     let mut make = |heads: u32, length: u32, block: u32, window: u32, max_bias: f32| {
         let tokens = 90;
@@ -42,7 +42,7 @@ fn both_ways(random: &mut Random, bytes: bool) -> Vec<Case> {
         let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
         let lines = (8 * params.page * heads) as usize;
         let (keys, values) = (cache(random, bytes, lines, length), cache(random, bytes, lines, length));
-        // All tokens see the last one; their own positions are behind the rest.
+        // All tokens attend to the last one; their own positions follow the other inputs.
         let mut inputs = inputs(&vec![tokens - 1; tokens as usize], block, |_| 1);
         params.own = inputs.len() as u32;
         inputs.extend(0..tokens);

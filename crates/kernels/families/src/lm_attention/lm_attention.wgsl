@@ -61,7 +61,7 @@ var<workgroup> row_slope: array<f32, 16>;
 // Rows of the current keys in the KV cache.
 var<workgroup> cache_rows: array<u32, 64>;
 
-// ALiBi: what the score of a query head loses per position.
+// ALiBi: slope of a query head, subtracted from the score per position of distance.
 fn slope(head: u32) -> f32 {
     let exponent = select(
         0.5 * f32(2u * (head - min(head, params.alibi_heads)) + 1u),
@@ -86,7 +86,7 @@ fn masked_score(score: f32, row: u32, rows: u32, position: u32, end: u32) -> f32
         is_visible = is_visible && position + params.window > row_position[row];
     }
     if params.chunk != 0u {
-        // Not a division by zero where the kernel is specialized to this constant.
+        // Avoids a division by zero in kernels that are specialized to this constant.
         let chunk = max(params.chunk, 1u);
         is_visible = is_visible && position / chunk == row_position[row] / chunk;
     }

@@ -209,7 +209,7 @@ fn lm_flash_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
         begin = (first_position + 1u - params.window) / KEYS * KEYS;
     }
     if params.chunk != 0u {
-        // Not a division by zero where the kernel is specialized to this constant.
+        // Avoids a division by zero in kernels that are specialized to this constant.
         begin = max(begin, first_position / max(params.chunk, 1u) * params.chunk / KEYS * KEYS);
     }
     let end = select(begin, last_position + 1u, rows > 0u);

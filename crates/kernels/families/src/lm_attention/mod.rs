@@ -44,18 +44,19 @@ constants! {
         /// Whether `lm_flash_attention_*` writes f16, two values per word, as input of a
         /// matrix-unit product. The row stride of `y` then counts f16 values.
         pub packed: u32,
-        /// Whether heads have attention sinks: `sinks` has one more score of each query head, of a
-        /// key whose value is zero. With several splits it is part of the first.
+        /// Whether heads have attention sinks: keys with value zero, whose scores are in `sinks`,
+        /// one per query head. With several splits, a sink is part of the first one.
         pub sinks: u32,
-        /// Length of chunks: only keys of the same chunk are visible, which start at its multiples.
-        /// 0 disables them.
+        /// Chunk length: a token attends only to keys of its own chunk; chunks start at multiples
+        /// of the length. 0 disables chunks.
         pub chunk: u32,
-        /// Offset in `inputs` of the tokens' own positions, if those at the start are the last that
-        /// each token sees; otherwise 0. Only for `lm_attention_*`, as the following.
+        /// Offset of the tokens' own positions in `inputs`, if the positions at the start are the
+        /// last ones that each token attends to; otherwise 0. This field and the following ones are
+        /// only for `lm_attention_*`.
         pub own: u32,
-        /// Tokens behind its own position that a sliding window shows.
+        /// Number of tokens after its own position that a token attends to, with a sliding window.
         pub after: u32,
-        /// The largest power of two that is not above the number of heads, for ALiBi; 0 disables it.
+        /// The largest power of two up to the number of heads, for ALiBi; 0 disables it.
         pub alibi_heads: u32,
         /// ALiBi's maximum bias divided by `alibi_heads`.
         pub alibi: f32,
@@ -63,7 +64,7 @@ constants! {
 }
 
 impl LmAttention {
-    /// ALiBi: what the score of a query head loses per position between query and key.
+    /// ALiBi: slope of a query head, subtracted from the score per position of distance.
     pub fn slope(&self, head: u32) -> f32 {
         let exponent = match head.checked_sub(self.alibi_heads) {
             None => self.alibi * (head + 1) as f32,
@@ -72,7 +73,7 @@ impl LmAttention {
         if self.alibi_heads == 0 { 0.0 } else { (-exponent).exp2() }
     }
 
-    /// The positions that a token at `own` sees, the last of which is at most `last`.
+    /// The positions that the token at `own` attends to; the last one is at most `last`.
     pub fn visible(&self, own: u32, last: u32) -> std::ops::Range<u32> {
         if self.window == 0 {
             return 0..last + 1;

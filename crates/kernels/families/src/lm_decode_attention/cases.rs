@@ -37,7 +37,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         let packed = params.packed != 0;
         let y = untouched((2 * params.y_stride) as usize / if packed { 2 } else { 1 });
         let inputs = inputs(&positions, 1, in_turn);
-        // Weights of norms, then sinks.
+        // Weights of norms, followed by sinks.
         let norms = words(&random.floats(((heads + kv_heads) * length + heads.max(4)) as usize, -1.0, 1.0));
         let buffers = vec![inputs, norms, quarters(256, params.pairs), qkv, keys, values, y];
         let label = format!(

@@ -109,7 +109,7 @@ fn load_values(first: u32, teams: u32, chunk: u32) -> KvTile {
     );
 }
 
-// An element of the row of a token: the sum of its parts.
+// An element of a token's row: the sum of its partial sums.
 fn load_one(at: u32) -> f32 {
     var sum = qkv[at];
     for (var part = 1u; part < params.parts; part += 1u) {
@@ -160,7 +160,8 @@ fn score_at(key: u32) -> f32 {
     return scores[key / 4u][key % 4u];
 }
 
-// The position that rotates a pair: that in the sequence, or of the pair's section.
+// The position that rotates a pair: the token's position in its sequence, or that of the pair's
+// section.
 fn rotary_position(position: u32, token: u32, pair: u32) -> u32 {
     let offset = params.flags >> 16u;
     if offset == 0u {
@@ -192,7 +193,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         begin = position + 1u - params.window;
     }
     if params.chunk != 0u {
-        // Not a division by zero where the kernel is specialized to this constant.
+        // Avoids a division by zero in kernels that are specialized to this constant.
         begin = max(begin, position / max(params.chunk, 1u) * params.chunk);
     }
     let visible = position + 1u - begin;
@@ -201,8 +202,8 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     let end = min(start + keys_per_split, begin + visible);
     let last = max(end, 1u) - 1u;
 
-    // The first half of the workgroup loads the query, the second half the key. With a shared cache
-    // a row has queries only, and no key is new.
+    // The first half of the workgroup loads the query, the second half the key. With a shared KV
+    // cache a row has only queries, and there is no new key.
     let is_shared = (params.flags & SHARED) != 0u;
     let new_position = select(position, 0xffffffffu, is_shared);
     let base = token * params.parts * params.stride;
@@ -282,7 +283,7 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
             v -= vec2<f32>(mean);
             weights = norm_scale * vec2<f32>(norms[weights_at + i0], norms[weights_at + i1]);
         }
-        // Rotation keeps the mean square, so that only the weights can come after it.
+        // Rotation keeps the mean square, so only the weights can be applied after it.
         let is_after = (params.flags & AFTER_ROPE) != 0u;
         v *= select(weights, vec2<f32>(1.0), is_after);
         if pair < params.pairs {
@@ -307,7 +308,8 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
 
     var sum = WeightedSum(vec4<f32>(), vec4<f32>(), 0.0);
     var running_max = LOWEST;
-    // An attention sink is a key whose value is zero, in the first split and with the first team.
+    // An attention sink is a key whose value is zero. It belongs to the first split and the first
+    // team.
     if (params.flags & SINKS) != 0u && group.z == 0u {
         let weights = select(2u, params.heads + params.kv_heads, (params.flags & EACH_HEAD) != 0u);
         let sinks_at = select(0u, weights * params.key_length, (params.flags & NORMS) != 0u);

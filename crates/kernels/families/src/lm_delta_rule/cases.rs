@@ -1,17 +1,17 @@
 //! Test cases of `lm_delta_rule`.
 //!
 //! States must match bit for bit, although they are sums with exponentials. So the last token of
-//! each sequence decays the state to nothing and has a rate of one, a value of whole numbers, and a
-//! key whose norm is a power of two: the state that it leaves is exact in any order of computation.
-//! The outputs depend on the states of all other tokens.
+//! each sequence decays the state to zero, and has a rate of one, an integer value, and a key whose
+//! norm is a power of two. The final state is then exact in any order of computation. The outputs
+//! depend on the states of all other tokens.
 
 use super::LmDeltaRule;
 use crate::NO_STATE;
 use crate::cases::lm::APPROXIMATE;
 use crate::cases::{Case, Element, Random, case, untouched, words};
 
-/// Sequences: first token, tokens, slot to read, slot to write. The second one continues its own
-/// state, the third one another.
+/// Sequences: first token, tokens, slot to read, slot to write. The second one continues from its
+/// own slot, the third one from another slot.
 const SEQUENCES: [[u32; 4]; 3] = [[0, 1, NO_STATE, 3], [1, 9, 1, 1], [10, 4, 0, 2]];
 const TOKENS: u32 = 14;
 const SLOTS: u32 = 4;
@@ -39,7 +39,7 @@ pub(super) fn of(_: &str, random: &mut Random) -> Vec<Case> {
         let mut x = random.floats((TOKENS * params.x_stride) as usize, -1.0, 1.0);
         let mut scores = random.floats((TOKENS * params.scores_stride) as usize, -3.0, 3.0);
         for &[first, tokens, ..] in sequences {
-            // Keys and queries with a norm near the epsilon.
+            // Keys and queries whose norm is close to the epsilon.
             let start = (first * params.x_stride) as usize;
             x[start..][..(2 * key_heads * length) as usize].iter_mut().for_each(|x| *x *= 1e-4);
             let last = (first + tokens - 1) as usize;
@@ -71,7 +71,7 @@ pub(super) fn of(_: &str, random: &mut Random) -> Vec<Case> {
     ]
 }
 
-/// Makes a key of ones and threes with random signs, whose norm is a power of two. The length is a
+/// A key of ones and threes with random signs, whose norm is a power of two. The length is a
 /// multiple of 8.
 fn make_exact(key: &mut [f32], random: &mut Random) {
     let mut squares = 1;

@@ -1,6 +1,6 @@
 // The gated delta rule. The state of a head is a matrix with a row per element of its values. Each
-// token decays it, moves what it recalls for the token's key toward the token's value, and reads it
-// with the token's query.
+// token decays the state, corrects the value that the state returns for the token's key, and reads
+// the state with the token's query.
 //
 // A workgroup of 128 keeps some rows of a head in registers while it goes through the tokens of one
 // sequence. `lanes` adjacent invocations share a row, up to 16 elements each. One barrier per token
@@ -34,13 +34,13 @@ var<immediate> params: Params;
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 // One half of each array is for even tokens, the other for odd ones: an invocation may write the
-// products of a token while others still read those of the token before.
+// products of a token while others still read the products of the previous token.
 // Products of parts of a row with the key (x) and with the query (y).
 var<workgroup> row_dots: array<vec2<f32>, 256>;
 // Products of parts of key and query (x), of key and key (y), of query and query (z).
 var<workgroup> head_dots: array<vec4<f32>, 256>;
 
-// An invocation's elements of a vector of a head, or of a row of its state.
+// An invocation's elements of a head vector, or of a row of the head's state.
 struct Elements {
     a: vec4<f32>,
     b: vec4<f32>,
@@ -122,7 +122,7 @@ fn lm_delta_rule(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     let write_slot = inputs[at + 3u];
     let part = lane % params.lanes;
     let row = (group.x * 128u + lane) / params.lanes;
-    // Rows past the end are zero, and are not stored.
+    // Rows past the end are zero and are not stored.
     let is_row = row < params.length;
     let column = 4u * part;
     let step = 4u * params.lanes;
@@ -138,7 +138,7 @@ fn lm_delta_rule(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     let value_row = min(row, params.length - 1u);
     var token = load_token(first_token, head, value_row, column);
     for (var t = 0u; t < tokens; t += 1u) {
-        // Loaded before the barrier, so that it is there after this token.
+        // Loaded before the barrier, to be available after this token.
         var next = token;
         if t + 1u < tokens {
             next = load_token(first_token + t + 1u, head, value_row, column);

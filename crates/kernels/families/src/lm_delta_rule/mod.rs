@@ -17,17 +17,17 @@ constants! {
     /// y = S q * scale
     /// ```
     pub struct LmDeltaRule {
-        /// Sequences.
+        /// Number of sequences.
         pub sequences: u32,
         /// First word of `inputs` that describes the sequences.
         pub first: u32,
-        /// Value heads, which are those with a state.
+        /// Value heads; each has a state.
         pub heads: u32,
         /// Query and key heads; `heads` is a multiple.
         pub key_heads: u32,
         /// Length of a head: a multiple of 4, at most [`Self::LONGEST`].
         pub length: u32,
-        /// 1 if value heads take key heads in turn, 0 if consecutive ones share a key head.
+        /// 1 if value heads use key heads in turn, 0 if consecutive value heads share a key head.
         pub tiled: u32,
         /// Invocations per row of a state: [`Self::lanes`].
         pub lanes: u32,

@@ -12,7 +12,7 @@ constants! {
     pub struct LmGatedRmsNorm {
         /// Rows.
         pub tokens: u32,
-        /// Heads per row, each of which is normalized.
+        /// Heads per row; each is normalized separately.
         pub heads: u32,
         /// Length of a head.
         pub length: u32,
@@ -34,7 +34,7 @@ constants! {
 impl LmGatedRmsNorm {
     /// Normalizes `x * silu(gates)` instead of `x`.
     pub const GATE_FIRST: u32 = 1;
-    /// Each head has weights of its own.
+    /// Each head has its own weights.
     pub const EACH_HEAD: u32 = 2;
     /// No norm: `y = x * silu(gates)`. Weights are not read.
     pub const UNNORMED: u32 = 4;

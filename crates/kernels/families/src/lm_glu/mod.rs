@@ -6,8 +6,8 @@ use crate::family::{constants, plain, read, write};
 use crate::{Family, MAX_GROUPS, Params};
 
 constants! {
-    /// `lm_glu`: `y[t, c] = activation(x[t, c]) * x[t, width + c]`, or without a gate
-    /// `activation(x[t, c])`.
+    /// `lm_glu`: `y[t, c] = activation(x[t, c]) * x[t, width + c]`, or `activation(x[t, c])`
+    /// without a gate.
     pub struct LmGlu {
         /// Number of rows.
         pub tokens: u32,

@@ -26,7 +26,7 @@ var<immediate> params: Params;
 
 var<workgroup> sums: array<f32, 256>;
 
-// The sum of a value of each invocation.
+// The sum of one value per invocation.
 fn workgroup_sum(lane: u32, value: f32) -> f32 {
     sums[lane] = value;
     workgroupBarrier();

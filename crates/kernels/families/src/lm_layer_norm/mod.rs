@@ -1,4 +1,4 @@
-//! `lm_layer_norm`: norms of rows that `lm_rms_norm` does not compute.
+//! `lm_layer_norm`: norms of rows that `lm_rms_norm` does not support.
 
 use crate::cases::lm::APPROXIMATE;
 use crate::cases::{Case, Element, Random, case, untouched, words};
@@ -9,9 +9,9 @@ constants! {
     /// `lm_layer_norm`: `y[t, c] = (x[i, c] - mean of x[i]) / sqrt(variance of x[i] + epsilon) *
     /// weight[c] + bias[c]`.
     pub struct LmLayerNorm {
-        /// Rows of `y`.
+        /// Number of rows of `y`.
         pub rows: u32,
-        /// Columns.
+        /// Number of columns.
         pub columns: u32,
         /// Row stride of `x` in floats.
         pub x_stride: u32,
@@ -22,17 +22,17 @@ constants! {
         /// Sum of [`Self::BIAS`], [`Self::GATHER_ROWS`], [`Self::RMS`], [`Self::ADD`] and
         /// [`Self::IN_PLACE`].
         pub flags: u32,
-        /// With [`Self::GATHER_ROWS`], the first word of `inputs` that is a row index.
+        /// With [`Self::GATHER_ROWS`], index of the first word of `inputs` that is a row index.
         pub first: u32,
-        /// Floats before the columns in each row of `x` and of `y`.
+        /// Offset of the first column in each row of `x` and of `y`, in floats.
         pub offset: u32,
     }
 }
 
 impl LmLayerNorm {
-    /// Adds the biases, which are behind the weights. Without it there are none.
+    /// Adds biases, which follow the weights.
     pub const BIAS: u32 = 1;
-    /// Reads `i` from `inputs`. Without it, `i` is `t`.
+    /// Reads `i` from `inputs`. Without this flag, `i` is `t`.
     pub const GATHER_ROWS: u32 = 2;
     /// RMS norm: takes the mean as 0.
     pub const RMS: u32 = 4;

@@ -42,8 +42,8 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         Some(tile) => params.small_coopmat_grid(tile),
         None => params.coopmat_grid(),
     };
-    // Weights are rounded to f16 for matrix units, and devices may round ties differently. In small
-    // tiles scales are rounded too.
+    // Weights are rounded to f16 for matrix units, and devices may round ties differently. Small
+    // tiles also round scales.
     let halves_tolerance = if small { Tolerance::HalfLayers } else { Tolerance::Half };
     let bytes = kernel.starts_with("matvec_i8_");
     let eight = kernel.starts_with("matvec8_i8_");

@@ -6,8 +6,8 @@
 /// the bytes are the first 16 columns, the high nibbles the last 16. A weight is `scale * code +
 /// offset`.
 ///
-/// The formats from [`Self::Q50`] on are compact: they have the name, the bits and the scales of a
-/// GGUF type, in the order of `lm_weights_compact.wgsl`.
+/// The formats from [`Self::Q50`] on are compact: they keep the name, the bits and the scales of a
+/// GGUF type. `lm_weights_compact.wgsl` lists them in the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum WeightFormat {
@@ -25,11 +25,12 @@ pub enum WeightFormat {
     Nvfp4 = 5,
     /// Four-bit indices into the IQ4_NL codebook; one f16 scale per group.
     Q4Nl = 6,
-    /// Four-bit indices into E2M1 values, doubled; per group the byte of an exponent.
+    /// Four-bit indices into E2M1 values, doubled; one exponent byte per group.
     Q4E2m1 = 7,
     /// Signed bytes; one f16 scale per group.
     Q8 = 8,
-    /// The codes of [`Self::Q4Nl`]; per eight groups an f16 scale, which 6-bit scales multiply.
+    /// The codes of [`Self::Q4Nl`]; one f16 scale per eight groups, multiplied by a 6-bit scale per
+    /// group.
     Iq4Xs = 9,
     /// Four bits; five words per eight groups: an f16 scale and an f16 minimum, then per group a
     /// byte that multiplies the scale and one that multiplies the minimum, which is subtracted.
@@ -46,7 +47,7 @@ pub enum WeightFormat {
     Q2K = 15,
     /// Q3_K.
     Q3K = 16,
-    /// TQ2_0; also TQ1_0, in two bits.
+    /// TQ2_0; also TQ1_0, converted to two bits per value.
     Tq20 = 17,
     /// Q2_0.
     Q20 = 18,
@@ -133,7 +134,8 @@ impl WeightFormat {
         }
     }
 
-    /// Whether codes are integers or stand for integers, which `lm_matvec_i8_*` multiplies as int8.
+    /// Whether codes are integers or indices of integers, which `lm_matvec_i8_*` multiplies as
+    /// int8.
     pub fn is_whole(self) -> bool {
         !self.is_float()
     }
@@ -162,7 +164,7 @@ impl WeightFormat {
             || matches!(self, W::Iq1S | W::Iq2Xxs | W::Iq2S | W::Iq3Xxs | W::Iq3S)
     }
 
-    /// Whether codes are integers or stand for integers, which `lm_matvec8_i8_*` multiplies as
+    /// Whether codes are integers or indices of integers, which `lm_matvec8_i8_*` multiplies as
     /// int8.
     pub fn has_matvec8_i8(self) -> bool {
         !self.is_float()
@@ -205,7 +207,7 @@ impl WeightFormat {
         groups.div_ceil(8) * superblock
     }
 
-    /// Words of the grid before the scales; zero for formats without a grid.
+    /// Words of the grid before the scales; 0 for formats without a grid.
     pub fn grid_words(self) -> usize {
         match self {
             Self::Iq1S | Self::Iq1M => 1024,

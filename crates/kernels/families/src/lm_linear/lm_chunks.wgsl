@@ -1,5 +1,5 @@
 // Single vec4s of weights, for kernels whose `codes` binding has words; appended to their source.
-// `lm_weights_compact.wgsl` has those of the other formats.
+// `lm_weights_compact.wgsl` has the chunks of the other formats.
 
 // Four adjacent codes of a group; `chunk` selects one of eight.
 fn load_chunk(group: u32, chunk: u32) -> vec4<f32> {

@@ -25,8 +25,8 @@ fn load_vec4(row: u32, column: u32) -> vec4<f16> {
 }
 
 fn load_w(first: u32, step: u32, lane: u32) -> WElements {
-    // This format has no scales. Adds a zero that depends on the binding, to keep it in the
-    // interface.
+    // This format has no scales. Adds a zero that depends on the binding, so that the binding stays
+    // in the interface.
     let row = first + lane / 16u + u32(load_scale(0u, 0u).y);
     let column = step * 16u + lane % 16u;
     return WElements(

@@ -1,8 +1,8 @@
 // Quantized weights that are dequantized to f16, for `lm_matmul_coopmat32.wgsl`; appended to its
 // source.
 
-// 32 weights per invocation: a group, or half groups of rows ROWS / 2 apart, with the words of their
-// scales. Decoding them waits for the loads, so it is left to `store_w`.
+// 32 weights per invocation, with the words of their scales: a group, or half groups of rows that
+// are ROWS / 2 apart. Decoding waits for the loads, so `store_w` does it.
 struct WElements {
     a: vec4<u32>,
     b: vec4<u32>,
@@ -32,15 +32,15 @@ fn load_w(first: u32, step: u32, lane: u32) -> WElements {
     return elements;
 }
 
-// Two bytes, in the low bits of the halves of a word, divided by 128, plus 8: with a byte in its
-// mantissa, 0x4800 is that as f16. This is faster than a conversion of integers.
+// Converts the low bytes of both halves of a word to f16: byte / 128 + 8. The byte becomes the
+// mantissa of 0x4800, which is faster than a conversion of integers.
 fn bytes_plus_8(bytes: u32) -> vec2<f16> {
     return vec2<f16>(unpack2x16float((bytes & 0x00ff00ffu) | 0x48004800u));
 }
 
-// Four weights in the order 0, 2, 1, 3. Scales that are no f16 are rounded. That error is about as
-// small as the rounding of the weights: scales are multiplied by 128, so that they are no
-// subnormals, and nibbles are centered, so that offsets are small.
+// Four weights in the order 0, 2, 1, 3. Scales that f16 cannot represent are rounded. That error is
+// about as small as the rounding of the weights: scales are multiplied by 128 so that they are not
+// subnormal, and nibbles are centered so that offsets are small.
 fn dequantize(chunk: u32, word: u32, s: vec2<f32>) -> vec4<f16> {
     if has_codebook() {
         return vec4<f16>(decode_codes(chunk, word, word, vec2<u32>()) * s.x).xzyw;

@@ -31,7 +31,7 @@ const ROW_SUBGROUPS = ROWS / 32u;
 
 var<workgroup> x_tile: array<vec4<f16>, TOKENS * PITCH>;
 var<workgroup> w_tile: array<vec4<f16>, ROWS * PITCH>;
-// Two matrices of the result per subgroup.
+// Two result matrices per subgroup.
 var<workgroup> result: array<vec4<f32>, ROWS * 8u>;
 
 // Two adjacent vec4s of x.
@@ -86,7 +86,7 @@ fn lm_matmul_coopmat32(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     let first_token = group.x * TOKENS;
     let first_row = group.y * ROWS;
 
-    // What its subgroup computes.
+    // The tile of this subgroup.
     let subgroup = lane / 32u;
     let x_start = subgroup / ROW_SUBGROUPS * 8u;
     let w_start = subgroup % ROW_SUBGROUPS * 2u * SIXTEEN + x_start;

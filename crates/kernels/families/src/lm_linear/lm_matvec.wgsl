@@ -25,7 +25,8 @@ var<workgroup> reduced: array<vec2<f32>, 32>;
 // Partial sums of squares of x, 16 of them.
 var<workgroup> squares: array<vec4<f32>, 4>;
 
-// A unit of codes of each of two rows, as loaded, with the words of their scales, being loaded.
+// A unit of codes of each of two rows, as loaded, with the words of their scales; the loads are in
+// flight.
 struct TwoRows {
     row0: vec4<u32>,
     row1: vec4<u32>,

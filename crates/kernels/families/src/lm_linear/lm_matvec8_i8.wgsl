@@ -25,7 +25,7 @@ struct RowGroup {
     high_scale: vec2<f32>,
 }
 
-// The same of four rows.
+// A group of each of four rows.
 struct FourRows {
     a: RowGroup,
     b: RowGroup,
@@ -103,7 +103,7 @@ fn reduce(lane: u32) {
     reduced[lane] = (partials[at] + partials[at + 8u]) + (partials[at + 16u] + partials[at + 24u]);
 }
 
-// Adds up what `reduce` has left and applies the epilogue to the tile, for four tokens.
+// Adds up what `reduce` leaves and applies the epilogue to the tile, for four tokens.
 fn store(first_token: u32, tile: u32, lane: u32) {
     let token = first_token + lane / 8u;
     let row = tile + lane % 8u * 2u;
@@ -183,7 +183,7 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     reduce(lane);
     workgroupBarrier();
     store(first_token, tile, lane);
-    // Also without a fifth token: PoCL miscompiles a barrier in a branch.
+    // Also runs without a fifth token: PoCL miscompiles a barrier in a branch.
     partials[lane] = sums4;
     partials[lane + 128u] = sums5;
     partials[lane + 256u] = sums6;

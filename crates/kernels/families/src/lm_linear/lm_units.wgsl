@@ -1,5 +1,5 @@
 // Units of a uvec4 of codes, for kernels whose `codes` binding has that type; appended to their
-// source. `lm_weights_compact.wgsl` has those of the other formats.
+// source. `lm_weights_compact.wgsl` has the units of the other formats.
 
 alias Codes = vec4<u32>;
 

@@ -1,6 +1,6 @@
-// Weights of language models in the formats of `params::WeightFormat` whose codes have whole
-// uvec4s per 32 columns; appended to the source of the kernels that use it. The others are in
-// `lm_weights_compact.wgsl`.
+// Weights of language models in the formats of `params::WeightFormat` whose codes take whole uvec4s
+// per 32 columns; appended to the source of the kernels that use it. `lm_weights_compact.wgsl` has
+// the other formats.
 
 override FORMAT: u32;
 
@@ -21,17 +21,17 @@ fn has_byte_codes() -> bool {
     return FORMAT == Q8;
 }
 
-// Nibbles are indices of a table.
+// Nibbles are indices into a table.
 fn has_codebook() -> bool {
     return FORMAT == Q4_NL || FORMAT == Q4_E2M1 || FORMAT == NVFP4 || FORMAT == IQ4_XS;
 }
 
-// Weights have an offset beside the scale.
+// Weights have an offset in addition to the scale.
 fn has_offset() -> bool {
     return FORMAT == Q4 || FORMAT == Q4_AFFINE || FORMAT == Q4_SUPERBLOCK;
 }
 
-// The halves of a group have scales of their own.
+// The halves of a group have separate scales.
 fn has_half_scales() -> bool {
     return FORMAT == NVFP4;
 }
@@ -87,7 +87,8 @@ fn scale_words(group: u32) -> vec2<u32> {
         return vec2<u32>((scales[group / 4u] >> (group % 4u * 8u)) & 0xffu, 0u);
     }
     if FORMAT == IQ4_XS {
-        // Per eight groups an f16, the low four bits of eight scales, and their high two bits.
+        // Per eight groups: an f16 scale, the low four bits of eight scales, and their high two
+        // bits.
         let start = group / 8u * 2u;
         let within = group % 8u;
         let first = scales[start];

@@ -32,17 +32,17 @@ fn has_byte_codes() -> bool {
     return true;
 }
 
-// Nibbles are indices of a table.
+// Nibbles are indices into a table.
 fn has_codebook() -> bool {
     return false;
 }
 
-// Weights have an offset beside the scale.
+// Weights have an offset in addition to the scale.
 fn has_offset() -> bool {
     return FORMAT < IQ2_XXS;
 }
 
-// The halves of a group have scales of their own.
+// The halves of a group have separate scales.
 fn has_half_scales() -> bool {
     return FORMAT == Q6_K || FORMAT == Q2_K || FORMAT == Q3_K || FORMAT == IQ1_M || FORMAT == IQ2_XS || FORMAT == IQ2_S;
 }
@@ -64,7 +64,8 @@ fn grid_size() -> u32 {
     return 0u;
 }
 
-// The 16-bit number `at` behind the grid, in the low half of a word; the high half is undefined.
+// The 16-bit number at index `at` after the grid, in the low half of a word; the high half is
+// undefined.
 fn half_word(at: u32) -> u32 {
     return scales[grid_size() + at / 2u] >> (at % 2u * 16u);
 }
@@ -112,36 +113,36 @@ fn load_unit(unit: u32) -> vec4<u32> {
     return vec4<u32>(codes[unit], 0u, 0u, 0u);
 }
 
-// Four bits as four bytes.
+// Four nibbles as four bytes.
 fn spread_bits(bits: u32) -> u32 {
     return ((bits & 15u) * 0x00204081u) & 0x01010101u;
 }
 
-// Four digits of two bits as four bytes.
+// Four 2-bit codes as four bytes.
 fn spread_pairs(digits: u32) -> u32 {
     let halves = ((digits & 0xffu) | (digits << 12u)) & 0x000f000fu;
     return (halves | (halves << 6u)) & 0x03030303u;
 }
 
-// Negates the bytes whose bit of `signs` is set. All are positive, so that no byte carries.
+// Negates the bytes whose bit of `signs` is set. All bytes are positive, so no byte carries.
 fn with_signs(magnitudes: u32, signs: u32) -> u32 {
     let ones = spread_bits(signs);
     return (magnitudes ^ (ones * 255u)) + ones;
 }
 
-// Eight signs from seven: an even number of them is negative.
+// Eight signs from seven stored ones: the number of negative signs is even.
 fn even_signs(signs: u32) -> u32 {
     let seven = signs & 127u;
     return seven | ((countOneBits(seven) & 1u) << 7u);
 }
 
-// The magnitudes 8, 25 and 43 for four digits.
+// The magnitudes 8, 25 and 43 for four 2-bit codes.
 fn iq2_magnitudes(digits: u32) -> u32 {
     let indices = spread_pairs(digits);
     return 0x08080808u + indices * 17u + ((indices >> 1u) & 0x01010101u);
 }
 
-// Four values of each of two entries of eight.
+// Four values of each of two grid entries of eight values.
 fn iq2_words(first: u32, second: u32, signs: vec2<u32>) -> vec4<u32> {
     return vec4<u32>(
         with_signs(iq2_magnitudes(first), signs.x),
@@ -151,7 +152,8 @@ fn iq2_words(first: u32, second: u32, signs: vec2<u32>) -> vec4<u32> {
     );
 }
 
-// Eight values from -9 to 9, plus nine: an entry of -1, 0 and 1 in eighths, plus or minus one.
+// Eight values from -9 to 9, plus nine: a grid entry of -1, 0 and 1 in eighths, plus or minus one
+// eighth.
 fn iq1_words(entry: u32, minus: bool) -> vec2<u32> {
     let step = select(0x02020202u, 0u, minus);
     return vec2<u32>(spread_pairs(entry) * 8u + step, spread_pairs(entry >> 8u) * 8u + step);

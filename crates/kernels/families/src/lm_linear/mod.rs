@@ -28,8 +28,8 @@ constants! {
         pub columns: u32,
         /// Rows of the batch.
         pub tokens: u32,
-        /// Row stride of `x` in values, a multiple of 4. The
-        /// padding between the model's columns and `columns` is zero.
+        /// Row stride of `x` in values, a multiple of 4. The padding between the model's columns
+        /// and `columns` is zero.
         pub x_stride: u32,
         /// Row stride of `y` in floats.
         pub y_stride: u32,
@@ -54,7 +54,7 @@ constants! {
 impl LmLinear {
     /// Adds to `y` instead of overwriting it.
     pub const ADD: u32 = 1;
-    /// Adds `bias[row]`; with experts, those of all matrices follow each other.
+    /// Adds `bias[row]`; with experts, the biases of all matrices are concatenated.
     pub const BIAS: u32 = 2;
     /// SwiGLU: rows `2 i` and `2 i + 1` are gate and up; the output is `silu(gate) * up`.
     pub const SILU: u32 = 4;
@@ -93,9 +93,10 @@ impl LmLinear {
     pub const COOPMAT16_TILE: [u32; 2] = [16, 64];
     /// Tokens and rows per tile of `lm_matmul_coopmat32_*`.
     pub const COOPMAT32_TILE: [u32; 2] = [32, 128];
-    /// Columns per step of these two; the last step may be partial.
+    /// Columns per step of `lm_matmul_coopmat16_*` and `lm_matmul_coopmat32_*`; the last step may
+    /// be partial.
     pub const COOPMAT32_STEP: u32 = 64;
-    /// Maximum number of column splits of these two.
+    /// Maximum number of column splits of `lm_matmul_coopmat16_*` and `lm_matmul_coopmat32_*`.
     pub const COOPMAT32_PARTS: u32 = 8;
 
     /// Workgroup counts of `lm_matvec_*`; `tokens_per_group` is the number of tokens that the

@@ -1,10 +1,10 @@
-//! The kernels of products with weights: which sources make each of them up.
+//! The kernels of products with weights, and the source files of each.
 
 use super::{LmLinear, cases};
 use crate::family::{read, variants, write};
 use crate::{Family, LINEAR_WORKGROUP};
 
-/// The source of products with weights: a kind of kernel, its way of reading weights, and the
+/// Source of a product with weights: these files (a kind of kernel, its weight decoding) and the
 /// epilogue.
 macro_rules! source {
     ($($file:literal),*) => { concat!($(include_str!($file),)* include_str!("lm_linear_epilogue.wgsl")) };
@@ -25,6 +25,15 @@ macro_rules! compact_variants {
             name: concat!($prefix, "_", $format),
             overrides: &[("FORMAT", $id as f64) $(, (stringify!($key), $value as f64))*],
         }
+    };
+}
+
+/// The variants of a kernel for the quantized formats of `lm_weights.wgsl`, in the order of
+/// [`WeightFormat`].
+macro_rules! quantized_variants {
+    ($prefix:literal) => {
+        compact_variants!(@list $prefix [];
+            "q4" 3, "q4_affine" 4, "nvfp4" 5, "q4_nl" 6, "q4_e2m1" 7, "q8" 8, "iq4_xs" 9, "q4_superblock" 10)
     };
 }
 
@@ -160,16 +169,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     },
     Family {
         aliases: source!("lm_matvec4_codes.wgsl", "lm_weights.wgsl", "lm_units.wgsl"),
-        variants: variants! {
-            "lm_matvec4_q4": FORMAT = 3;
-            "lm_matvec4_q4_affine": FORMAT = 4;
-            "lm_matvec4_nvfp4": FORMAT = 5;
-            "lm_matvec4_q4_nl": FORMAT = 6;
-            "lm_matvec4_q4_e2m1": FORMAT = 7;
-            "lm_matvec4_q8": FORMAT = 8;
-            "lm_matvec4_iq4_xs": FORMAT = 9;
-            "lm_matvec4_q4_superblock": FORMAT = 10;
-        },
+        variants: quantized_variants!("lm_matvec4"),
         ..MATVEC4
     },
     Family {
@@ -179,16 +179,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     },
     Family {
         aliases: source!("lm_weights.wgsl", "lm_units.wgsl"),
-        variants: variants! {
-            "lm_matvec8_i8_q4": FORMAT = 3;
-            "lm_matvec8_i8_q4_affine": FORMAT = 4;
-            "lm_matvec8_i8_nvfp4": FORMAT = 5;
-            "lm_matvec8_i8_q4_nl": FORMAT = 6;
-            "lm_matvec8_i8_q4_e2m1": FORMAT = 7;
-            "lm_matvec8_i8_q8": FORMAT = 8;
-            "lm_matvec8_i8_iq4_xs": FORMAT = 9;
-            "lm_matvec8_i8_q4_superblock": FORMAT = 10;
-        },
+        variants: quantized_variants!("lm_matvec8_i8"),
         ..MATVEC8
     },
     Family { aliases: source!("lm_weights_compact.wgsl"), variants: compact_variants!("lm_matvec8_i8"), ..MATVEC8 },
@@ -224,16 +215,7 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_units.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
         ),
-        variants: variants! {
-            "lm_matmul_coopmat_q4": FORMAT = 3;
-            "lm_matmul_coopmat_q4_affine": FORMAT = 4;
-            "lm_matmul_coopmat_nvfp4": FORMAT = 5;
-            "lm_matmul_coopmat_q4_nl": FORMAT = 6;
-            "lm_matmul_coopmat_q4_e2m1": FORMAT = 7;
-            "lm_matmul_coopmat_q8": FORMAT = 8;
-            "lm_matmul_coopmat_iq4_xs": FORMAT = 9;
-            "lm_matmul_coopmat_q4_superblock": FORMAT = 10;
-        },
+        variants: quantized_variants!("lm_matmul_coopmat"),
         ..MATMUL_COOPMAT
     },
     Family {
@@ -265,16 +247,7 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_units.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
         ),
-        variants: variants! {
-            "lm_matmul_coopmat16_q4": FORMAT = 3;
-            "lm_matmul_coopmat16_q4_affine": FORMAT = 4;
-            "lm_matmul_coopmat16_nvfp4": FORMAT = 5;
-            "lm_matmul_coopmat16_q4_nl": FORMAT = 6;
-            "lm_matmul_coopmat16_q4_e2m1": FORMAT = 7;
-            "lm_matmul_coopmat16_q8": FORMAT = 8;
-            "lm_matmul_coopmat16_iq4_xs": FORMAT = 9;
-            "lm_matmul_coopmat16_q4_superblock": FORMAT = 10;
-        },
+        variants: quantized_variants!("lm_matmul_coopmat16"),
         ..MATMUL_COOPMAT16
     },
     Family {
@@ -307,16 +280,7 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_units.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
         ),
-        variants: variants! {
-            "lm_matmul_coopmat32_q4": FORMAT = 3;
-            "lm_matmul_coopmat32_q4_affine": FORMAT = 4;
-            "lm_matmul_coopmat32_nvfp4": FORMAT = 5;
-            "lm_matmul_coopmat32_q4_nl": FORMAT = 6;
-            "lm_matmul_coopmat32_q4_e2m1": FORMAT = 7;
-            "lm_matmul_coopmat32_q8": FORMAT = 8;
-            "lm_matmul_coopmat32_iq4_xs": FORMAT = 9;
-            "lm_matmul_coopmat32_q4_superblock": FORMAT = 10;
-        },
+        variants: quantized_variants!("lm_matmul_coopmat32"),
         ..MATMUL_COOPMAT32
     },
     Family {

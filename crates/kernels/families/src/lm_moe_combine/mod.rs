@@ -6,8 +6,7 @@ use crate::family::{constants, plain, read, write};
 use crate::{Family, MAX_GROUPS, Params};
 
 constants! {
-    /// `lm_moe_combine`: `y[t, c] = sum over s of weights[t, s] * x[(t * used + s) /
-    /// sharing, c]`.
+    /// `lm_moe_combine`: `y[t, c] = sum over s of weights[t, s] * x[(t * used + s) / sharing, c]`.
     pub struct LmMoeCombine {
         /// Number of tokens.
         pub tokens: u32,

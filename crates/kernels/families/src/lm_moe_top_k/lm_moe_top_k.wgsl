@@ -23,14 +23,14 @@ var<immediate> params: Params;
 @group(0) @binding(3) var<storage, read_write> weights: array<f32>;
 
 const LOWEST = -3.0e38;
-// The smallest sum of weights that they are divided by: the smallest normal f16.
+// Lower bound of the sum that weights are divided by: the smallest normal f16.
 const LOWEST_SUM = 6.1035156e-5;
 
-// Weights, or scores where their order is enough.
+// Weights; or scores, if only their order matters.
 var<workgroup> scores: array<f32, 1024>;
 var<workgroup> group_scores: array<f32, 1024>;
 
-// What experts are chosen by.
+// Values that rank the experts.
 fn rank(expert: u32) -> f32 {
     if (params.flags & BIAS) != 0u {
         return scores[expert] + bias[expert];
@@ -45,7 +45,7 @@ fn lm_moe_top_k(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let is_sigmoid = (params.flags & SIGMOID) != 0u;
-    // The softmax over the chosen experts needs only their scores.
+    // The softmax over the selected experts needs only their scores.
     let is_order_enough =
         !is_sigmoid && (params.flags & (NORMALIZED | BIAS)) == NORMALIZED && params.groups == 0u;
     for (var token = group.x; token < params.tokens; token += groups.x) {
@@ -70,7 +70,7 @@ fn lm_moe_top_k(
             workgroupBarrier();
         }
         if params.groups != 0u {
-            // Not a division by zero where the kernel is specialized to this constant.
+            // Avoids a division by zero in kernels that are specialized to this constant.
             let size = params.experts / max(params.groups, 1u);
             for (var at = lane; at < params.groups; at += 64u) {
                 var first = LOWEST;
@@ -110,8 +110,8 @@ fn lm_moe_top_k(
                 }
                 var weight = scores[best];
                 if is_order_enough {
-                    // The first is the maximum of all. The common factor of the others cancels in
-                    // the division.
+                    // The first is the maximum of all. The division cancels the common factor of
+                    // the others.
                     if slot == 0u {
                         max_score = weight;
                     }

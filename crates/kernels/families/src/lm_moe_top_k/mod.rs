@@ -20,10 +20,10 @@ constants! {
         pub flags: u32,
         /// Factor of the weights.
         pub scale: f32,
-        /// Groups of consecutive experts, at most [`Self::MAX_EXPERTS`]; 0 without groups. The sum of the
-        /// two highest weights of each decides which groups are eligible.
+        /// Groups of consecutive experts, at most [`Self::MAX_EXPERTS`]; 0 without groups. Groups
+        /// are ranked by the sum of their two highest weights.
         pub groups: u32,
-        /// Eligible groups.
+        /// Number of eligible groups.
         pub groups_used: u32,
     }
 }
@@ -35,11 +35,12 @@ impl LmMoeTopK {
     pub const SIGMOID: u32 = 1;
     /// Divides weights by the sum of those of the selected experts.
     pub const NORMALIZED: u32 = 2;
-    /// Adds `bias` to the weights for the selection.
+    /// Adds `bias` to the weights for the selection only.
     pub const BIAS: u32 = 4;
-    /// Multiplies weights at the end by a factor per expert; these are behind those of `bias`.
+    /// Multiplies weights at the end by a factor per expert; the factors follow the biases in
+    /// `bias`.
     pub const SCALES: u32 = 8;
-    /// The smallest sum that weights are divided by: the smallest normal f16.
+    /// Lower bound of the sum that weights are divided by: the smallest normal f16.
     pub const LOWEST_SUM: f32 = 6.103_515_6e-5;
 }
 

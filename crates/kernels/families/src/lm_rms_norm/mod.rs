@@ -21,9 +21,9 @@ constants! {
         pub epsilon: f32,
         /// Sum of [`Self::ADD`] and [`Self::GATHER_ROWS`].
         pub flags: u32,
-        /// With [`Self::GATHER_ROWS`], the first word of `inputs` that is a row index.
+        /// With [`Self::GATHER_ROWS`], index of the first word of `inputs` that is a row index.
         pub first: u32,
-        /// Floats before the columns in each row of `y`.
+        /// Offset of the first column in each row of `y`, in floats.
         pub y_offset: u32,
         /// Factor of the result.
         pub factor: f32,

@@ -51,7 +51,8 @@ struct Rotation {
     y: vec4<f32>,
 }
 
-// Positions that rotate a pair: those in the sequences, or of the pair's section.
+// Positions that rotate a pair: those of the tokens in their sequences, or those of the pair's
+// section.
 fn rotary_positions(position: vec4<u32>, token: vec4<u32>, pair: u32) -> vec4<u32> {
     let offset = params.flags >> 16u;
     if offset == 0u {
@@ -84,13 +85,13 @@ fn temperature(position: vec4<u32>) -> vec4<f32> {
     if params.temperature_interval == 0u {
         return vec4<f32>(1.0);
     }
-    // Not a division by zero where the kernel is specialized to this constant.
+    // Avoids a division by zero in kernels that are specialized to this constant.
     let interval = max(params.temperature_interval, 1u);
     let steps = (position + vec4<u32>(params.temperature_offset)) / vec4<u32>(interval);
     return vec4<f32>(1.0) + params.temperature_scale * log(vec4<f32>(steps + vec4<u32>(1u)));
 }
 
-// The sums of the values of all invocations.
+// Component-wise sum of `value` over all invocations.
 fn workgroup_sum(lane: u32, value: vec4<f32>) -> vec4<f32> {
     sums[lane] = value;
     workgroupBarrier();
@@ -185,7 +186,7 @@ fn lm_rope_kv_store(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             head[i1] = a * rotation.y + b * rotation.x;
         }
         workgroupBarrier();
-        // Rotation keeps the mean square, so that only the weights come after it.
+        // Rotation keeps the mean square, so only the weights are applied after it.
         if (params.flags & (NORMS | AFTER_ROPE)) == (NORMS | AFTER_ROPE) {
             for (var i = lane; i < head_length; i += 64u) {
                 head[i] *= norms[norm_start + i];

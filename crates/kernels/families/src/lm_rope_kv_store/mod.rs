@@ -24,11 +24,11 @@ constants! {
         pub value_length: u32,
         /// Rotated pairs per head.
         pub pairs: u32,
-        /// Sum of [`Self::NORMS`], [`Self::INTERLEAVED`], [`Self::AFTER_ROPE`], [`Self::EACH_HEAD`],
-        /// [`Self::CENTERED`] and [`Self::VALUE_NORMS`]; others are ignored. The upper 16 bits
-        /// ([`Self::OFFSET_SHIFT`]) are the offset of rotary positions in `inputs`: the section of
-        /// each pair, then the positions of all tokens in each of three sections. With 0, a token's
-        /// position in its sequence is its rotary position.
+        /// Sum of [`Self::NORMS`], [`Self::INTERLEAVED`], [`Self::AFTER_ROPE`],
+        /// [`Self::EACH_HEAD`], [`Self::CENTERED`] and [`Self::VALUE_NORMS`]; others are ignored.
+        /// The upper 16 bits ([`Self::OFFSET_SHIFT`]) are the offset of M-RoPE data in `inputs`:
+        /// the section of each pair, then the positions of all tokens in each of three sections.
+        /// With 0, all pairs rotate by the token's position in its sequence.
         pub flags: u32,
         /// Row stride of `qkv` in floats. A row holds queries, then keys, then values.
         pub stride: u32,
@@ -43,9 +43,9 @@ constants! {
         /// Attention temperature: queries are multiplied by `1 + scale * ln(1 + floor((position +
         /// offset) / interval))`.
         pub temperature_scale: f32,
-        /// Its interval in positions; 0 disables it.
+        /// Interval of the attention temperature in positions; 0 disables it.
         pub temperature_interval: u32,
-        /// Its offset in positions.
+        /// Offset of the attention temperature in positions.
         pub temperature_offset: u32,
     }
 }
@@ -60,9 +60,10 @@ impl LmRopeKvStore {
     /// With [`Self::NORMS`], multiplies by the weights after rotation, which must keep the mean
     /// square.
     pub const AFTER_ROPE: u32 = 4;
-    /// Only for `lm_decode_attention_*`: `norms` has attention sinks behind the weights of the norms.
+    /// Only for `lm_decode_attention_*`: in `norms`, attention sinks follow the weights of the
+    /// norms.
     pub const SINKS: u32 = 8;
-    /// With [`Self::NORMS`], every query and key head has its own weights, in this order.
+    /// With [`Self::NORMS`], every query and key head has its own weights; query heads come first.
     pub const EACH_HEAD: u32 = 16;
     /// With [`Self::NORMS`], layer norm: subtracts the mean of a head. Not with
     /// [`Self::AFTER_ROPE`].
@@ -131,7 +132,7 @@ fn cases(kernel: &str, random: &mut Random) -> Vec<Case> {
             used,
             part_stride: 8 * length + 16,
             temperature_scale: 0.5,
-            // No position is as high, so that queries are exact.
+            // Higher than any position, so queries are exact.
             temperature_interval: 64,
             temperature_offset: 1,
         };

@@ -1,9 +1,9 @@
-// Causal convolution over the most recent tokens, of each channel with its own weights. The state
-// of a sequence is the last `taps - 1` rows of inputs, oldest first. Gates, if any, are factors of
-// the inputs and of the outputs; they are columns of `x` too.
+// Causal convolution over the most recent tokens, with separate weights for each channel. The state
+// of a sequence is the last `taps - 1` input rows, oldest first. Gates, if any, multiply the inputs
+// and the outputs; they are columns of `x` too.
 //
-// A workgroup computes 256 channels of some tokens of a sequence. The one with the first tokens
-// also writes the state. It alone reads a state, which therefore may be the one that it writes.
+// A workgroup computes 256 channels of some tokens of a sequence. Only the workgroup with the first
+// tokens reads and writes the state, so it may write the state that it reads.
 
 struct Params {
     sequences: u32,

@@ -7,11 +7,11 @@ use crate::{Family, NO_STATE, Params};
 
 constants! {
     /// `lm_short_conv`: `y[t, c] = sum over k of weights[c, k] * x[t + k + 1 - taps, c]`, plus a
-    /// bias, activated. With gates, `x` is multiplied by one, and the result by the other.
+    /// bias, then an activation. With gates, one multiplies `x` and the other the result.
     ///
-    /// Inputs before the first token of a sequence are those of the state that it reads, or zero.
-    /// The state of a slot is `taps - 1` rows of `channels` floats, oldest first. Biases follow the
-    /// weights.
+    /// The state has the inputs before the first token of a sequence; without a state they are
+    /// zero. The state of a slot is `taps - 1` rows of `channels` floats, oldest first. Biases
+    /// follow the weights.
     pub struct LmShortConv {
         /// Number of sequences.
         pub sequences: u32,
@@ -72,8 +72,9 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
 }];
 
 fn cases(_: &str, random: &mut Random) -> Vec<Case> {
-    // Sequences: first token, tokens, slot to read, slot to write. The second one continues its own
-    // state, the third one another, the last one has fewer tokens than the state has rows.
+    // Sequences: first token, tokens, slot to read, slot to write. The second one continues from
+    // its own slot, the third one from another slot, the last one has fewer tokens than the state
+    // has rows.
     let sequences = [[0, 1, NO_STATE, 3], [1, 21, 1, 1], [22, 5, 0, 4], [27, 2, 2, 2]];
     let tokens = 29;
     let mut make = |sequences: &[[u32; 4]], channels: u32, taps: u32, splits: u32, flags: u32| {

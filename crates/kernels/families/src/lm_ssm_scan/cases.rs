@@ -1,8 +1,8 @@
 //! Test cases of `lm_ssm_scan`.
 //!
 //! States must match bit for bit, although they are sums with exponentials. So the last token of
-//! each sequence decays the state to nothing, and has a step, values and an input vector whose
-//! products are exact: so is the state that it leaves, in any order of computation. The outputs
+//! each sequence decays the state to zero, and has a step, values and an input vector whose
+//! products are exact. The final state is then exact in any order of computation. The outputs
 //! depend on the states of all other tokens.
 
 use super::LmSsmScan;
@@ -10,8 +10,8 @@ use crate::NO_STATE;
 use crate::cases::lm::APPROXIMATE;
 use crate::cases::{Case, Element, Random, case, untouched, words};
 
-/// Sequences: first token, tokens, slot to read, slot to write. The second one continues its own
-/// state, the third one another.
+/// Sequences: first token, tokens, slot to read, slot to write. The second one continues from its
+/// own slot, the third one from another slot.
 const SEQUENCES: [[u32; 4]; 3] = [[0, 1, NO_STATE, 3], [1, 9, 1, 1], [10, 4, 0, 2]];
 const TOKENS: u32 = 14;
 const SLOTS: u32 = 4;

@@ -1,6 +1,6 @@
-// The selective scan of state spaces (Mamba 2). The state of a head is a matrix with a row per value.
-// Each token decays it, adds the product of its values and its input vector, and reads it with its
-// output vector.
+// The selective scan of a state space model (Mamba 2). The state of a head is a matrix with a row
+// per value. Each token decays the state, adds the product of its values and its input vector, and
+// reads the state with its output vector.
 //
 // A workgroup of 128 keeps some rows of a head in registers while it goes through the tokens of one
 // sequence. `lanes` adjacent invocations share a row, up to 16 elements each.
@@ -30,7 +30,8 @@ var<immediate> params: Params;
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 // Products of parts of a row with the output vector. One half is for even tokens, the other for odd
-// ones: an invocation may write those of a token while others still read those of the token before.
+// ones: an invocation may write the products of a token while others still read those of the
+// previous token.
 var<workgroup> row_dots: array<f32, 256>;
 
 // An invocation's elements of a vector, or of a row of the state.
@@ -113,7 +114,7 @@ fn lm_ssm_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     let write_slot = inputs[at + 3u];
     let part = lane % params.lanes;
     let row = (group.x * 128u + lane) / params.lanes;
-    // Rows past the end are zero, and are not stored.
+    // Rows past the end are zero and are not stored.
     let is_row = row < params.length;
     let column = 4u * part;
     let step = 4u * params.lanes;
@@ -130,7 +131,7 @@ fn lm_ssm_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     let value_row = min(row, params.length - 1u);
     var token = load_token(first_token, head, value_row, column);
     for (var t = 0u; t < tokens; t += 1u) {
-        // Loaded before the barrier, so that it is there after this token.
+        // Loaded before the barrier, to be available after this token.
         var next = token;
         if t + 1u < tokens {
             next = load_token(first_token + t + 1u, head, value_row, column);

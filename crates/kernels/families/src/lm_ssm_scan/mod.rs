@@ -19,17 +19,17 @@ constants! {
     ///
     /// where `H` is the number of heads.
     pub struct LmSsmScan {
-        /// Sequences.
+        /// Number of sequences.
         pub sequences: u32,
         /// First word of `inputs` that describes the sequences.
         pub first: u32,
-        /// Heads.
+        /// Number of heads.
         pub heads: u32,
-        /// Groups of consecutive heads with common vectors; `heads` is a multiple.
+        /// Groups of consecutive heads that share input and output vectors; `heads` is a multiple.
         pub groups: u32,
-        /// Values of a head. Those of all heads are a multiple of 4.
+        /// Values per head. `heads * length` is a multiple of 4.
         pub length: u32,
-        /// Length of the vectors: a multiple of 4, at most [`Self::LONGEST`].
+        /// Length of the input and output vectors: a multiple of 4, at most [`Self::LONGEST`].
         pub state: u32,
         /// Invocations per row of a state: [`Self::lanes`].
         pub lanes: u32,
@@ -46,7 +46,7 @@ constants! {
 }
 
 impl LmSsmScan {
-    /// Maximum length of the vectors.
+    /// Maximum length of the input and output vectors.
     pub const LONGEST: u32 = 2048;
 
     /// Invocations per row of a state: a power of two, with at most 16 elements each.

@@ -74,10 +74,10 @@ impl LmMatmulPacked {
     pub const SCALED: u32 = 8;
 }
 
-/// `lm_experts_packed`: products with the matrices of experts, for pairs of a token and one of its
-/// experts: `y[p * y_stride + y_offset + m * rows + r] = sum over c of w[m, ids[p], r, c] * x[p /
-/// sharing, c]`, optionally with a bias. `x` is as for [`LmMatmulPacked`], quantized or floats. An
-/// expert has one matrix (`m` is 0), or two with the same input, such as gate and up projections.
+/// `lm_experts_packed`: products with expert matrices, for pairs of a token and one of its experts:
+/// `y[p * y_stride + y_offset + m * rows + r] = sum over c of w[m, ids[p], r, c] * x[p / sharing,
+/// c]`, optionally with a bias. `x` is as for [`LmMatmulPacked`], quantized or floats. An expert
+/// has one matrix (`m` is 0), or two with the same input, such as gate and up projections.
 ///
 /// The bindings are `w`, `x`, `ids`, `bias`, `scales` and `y`. `ids` has a word per pair; `bias` has
 /// `rows` values for each matrix of each expert, expert by expert, and `scales` has one.
@@ -100,7 +100,7 @@ pub struct LmExpertsPacked {
     pub format: u32,
     /// Token stride of `x` in elements, if `x` is floats.
     pub x_stride: u32,
-    /// Pair stride of `y` in elements; at least `matrices * rows` unless there is one pair.
+    /// Pair stride of `y` in elements; at least `matrices * rows`, unless there is only one pair.
     pub y_stride: u32,
     /// Offset of the first pair in `y`, in elements.
     pub y_offset: u32,
@@ -109,7 +109,7 @@ pub struct LmExpertsPacked {
     pub flags: u32,
     /// Offset of the first expert's matrices in `w`, in units of [`LmExpertsPacked::UNIT`] bytes.
     pub starts: [u32; 2],
-    /// Distance from a matrix of an expert to that of the next, in the same units.
+    /// Distance from one expert's matrix to the next expert's, in the same units.
     pub steps: [u32; 2],
 }
 
@@ -118,8 +118,8 @@ impl LmExpertsPacked {
     pub const UNIT: u32 = LmMatmulPacked::UNIT;
     /// Adds one bias value per row.
     pub const BIAS: u32 = 2;
-    /// Rows are in place, in the file's layout (`roci_natives::lm_cpu::row_decoded_in_place`). Their
-    /// number must be a multiple of 16.
+    /// The rows of the matrices are in the file's layout
+    /// (`roci_natives::lm_cpu::row_decoded_in_place`). Their number must be a multiple of 16.
     pub const IN_PLACE: u32 = 4;
     /// Multiplies the weights of each matrix by a factor. Only for types whose blocks have code
     /// groups (`roci_gguf::Type::has_code_groups`).

@@ -1,9 +1,9 @@
 //! `lm_experts_packed`: products with the matrices of experts, packed or in place, for the tokens
 //! that chose them.
 //!
-//! The pairs of a token and an expert are grouped by expert, so that a batch reads each matrix
-//! once. Which experts are chosen is data, so every part groups the pairs itself and takes its share
-//! of the panels: an equal share of the estimated time.
+//! Pairs of a token and an expert are grouped by expert, so that a batch reads each matrix once.
+//! The selected experts are data, so every part groups the pairs itself and takes its share of the
+//! panels: an equal share of the estimated time.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -25,15 +25,15 @@ use std::sync::Arc;
 pub(crate) const NATIVE_ONLY_KERNELS: &[(&str, usize, KernelFactory)] =
     &[("lm_experts_packed", size_of::<LmExpertsPacked>(), |level| Arc::new(ExpertsPacked(level)))];
 
-/// Tokens whose products take as long as reading the weights.
+/// Number of tokens whose products take as long as reading the weights.
 const TOKENS_PER_READ: u64 = 16;
 
 thread_local! {
-    /// Reused by later parts of this thread.
+    /// Buffers that later parts on this thread reuse.
     static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
-/// The inputs of an expert's tokens, and their results.
+/// Inputs and results of an expert's tokens.
 #[derive(Default)]
 struct Buffers {
     tokens: Vec<usize>,
@@ -108,8 +108,7 @@ unsafe impl NativeKernel for ExpertsPacked {
             let panels = p.matrices as usize * layout.panels;
             groups.for_part(panels, part, parts, |expert, pairs, panels| {
                 let work = ExpertWork { level: self.0, p: &p, layout: &layout, launch, expert, pairs };
-                // SAFETY: the panels of this part, of which each (expert, panel) is in no other
-                // part.
+                // SAFETY: the panels belong to this part only.
                 unsafe { work.compute(panels, buffers) };
             });
         });
@@ -146,7 +145,7 @@ impl Layout {
         Ok(Layout { format, pitch: Some(pitch), panels, panel_bytes: (pitch * ROWS) as u64 })
     }
 
-    /// Bytes of `w` from its start to the end of the last matrix.
+    /// Number of bytes of `w` up to the end of the last matrix.
     fn reach(&self, p: &LmExpertsPacked) -> u128 {
         let matrix = self.panels as u128 * u128::from(self.panel_bytes);
         let matrices = p.starts.iter().zip(&p.steps).take(p.matrices as usize);
@@ -165,7 +164,7 @@ struct Groups {
 
 impl Groups {
     fn new(ids: &[u32], experts: usize) -> Groups {
-        // An expert that does not exist counts as the last, as on GPUs.
+        // An id that is out of range counts as the last expert, as on GPUs.
         let expert = |id: u32| (id as usize).min(experts - 1);
         let mut ends = vec![0; experts];
         ids.iter().for_each(|id| ends[expert(*id)] += 1);
@@ -183,7 +182,8 @@ impl Groups {
     }
 
     /// Calls `each` with the experts, their pairs and their panels that belong to a part. Each
-    /// expert has `panels`; all parts together have each panel of the chosen experts once.
+    /// expert has `panels` panels; the parts together cover each panel of the selected experts
+    /// once.
     fn for_part(&self, panels: usize, part: usize, parts: usize, mut each: impl FnMut(usize, &[u32], Range<usize>)) {
         let ranges = || self.ends.iter().scan(0, |start, end| Some(std::mem::replace(start, *end)..*end)).enumerate();
         let chosen = || ranges().filter(|(_, range)| !range.is_empty());
@@ -194,7 +194,7 @@ impl Groups {
         let mut before = 0;
         for (expert, range) in chosen() {
             let cost = cost(&range);
-            // Panels whose start is in the part.
+            // Panels that start in the part.
             let panel = |edge: u64| (edge.saturating_sub(before).div_ceil(cost) as usize).min(panels);
             let own = panel(low)..panel(high);
             if !own.is_empty() {
@@ -239,7 +239,7 @@ impl ExpertWork<'_> {
                 }
                 floats.as_ptr().cast()
             }
-            // A lone token's activations have the layout of a tile already.
+            // The activations of a single token already have the layout of a tile.
             (false, [0]) if count == 1 => x.pointer.cast_const(),
             (false, _) => {
                 let row = columns / GROUP * GROUP_BYTES;
@@ -268,7 +268,7 @@ impl ExpertWork<'_> {
                 .then(|| bias.pointer.cast::<f32>().cast_const().wrapping_add(at * rows));
             let start = own.start * ROWS;
             let width = (own.end * ROWS).min(rows) - start;
-            // Several pairs are not adjacent in `y`.
+            // Results of several pairs are not adjacent in `y`.
             let target = |pair: u32| pair as usize * p.y_stride as usize + p.y_offset as usize + matrix * rows + start;
             let (results_at, stride) = match self.pairs {
                 [pair] => (y.pointer.cast::<f32>().wrapping_add(target(*pair)), 0),

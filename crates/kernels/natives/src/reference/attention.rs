@@ -143,7 +143,7 @@ impl SequenceTokens<'_> {
         word(self.inputs[0], self.p.own as usize + token)
     }
 
-    /// ALiBi's slope of one of the query heads that share the KV head.
+    /// ALiBi slope of one of the query heads that share the KV head.
     #[inline(always)]
     fn slope(&self, head: usize) -> f32 {
         self.p.slope((self.head * self.query_heads() + head) as u32)
@@ -164,8 +164,8 @@ impl SequenceTokens<'_> {
         floats(self.inputs[1], token * self.p.q_stride as usize + (self.head * self.query_heads() + head) * keys, keys)
     }
 
-    /// The maximum score of a head and its sum of weights together with its sink, and the factor of
-    /// what was summed without it.
+    /// Includes the sink in the maximum score and the sum of weights of a head. Also returns the
+    /// factor for sums that were computed without it.
     #[inline(always)]
     fn with_sink(&self, head: usize, (max, total): (f32, f32)) -> (f32, f32, f32) {
         if self.p.sinks == 0 {

@@ -1,4 +1,4 @@
-//! Products with weights in the compact formats, which have the bits of a GGUF type.
+//! Products with weights in the compact formats, which keep the bits of a GGUF type.
 //!
 //! A unit is sixteen columns. See `lm_weights_compact.wgsl` for the layouts.
 
@@ -11,7 +11,7 @@ use super::ReferenceKernel;
 use super::linear::{GROUP, Linear, MATMUL, MATMUL_COOPMAT, MATMUL_COOPMAT32, MATVEC, MATVEC_I8, MATVEC8_I8};
 use crate::KernelFactory;
 
-/// The kernels of a form, in the order of [`WeightFormat`].
+/// The kernels of one kind, in the order of [`WeightFormat`].
 macro_rules! kernels {
     ($prefix:literal, $form:ident) => {
         kernels!(@list $prefix $form;
@@ -35,7 +35,7 @@ pub(crate) const MATMUL_COOPMAT32_KERNELS: &[(&str, KernelFactory)] = kernels!("
 /// Columns of a unit.
 const UNIT: usize = 16;
 
-/// The scales of a matrix: 16-bit numbers behind the grid, whose size is in words.
+/// The scales of a matrix: 16-bit numbers after the grid, whose size is in words.
 struct Scales<'a> {
     words: &'a [u32],
     grid: usize,
@@ -70,7 +70,7 @@ pub(super) fn decode(format: WeightFormat, codes: &[u32], scales: &[u32], group:
 /// The scale and offset of a unit.
 fn scale_and_offset(format: WeightFormat, codes: &[u32], scales: &Scales<'_>, group: usize, half: usize) -> (f32, f32) {
     let (block, within) = (group / 8, group % 8);
-    // Scale, and numbers of the group, of a block of that many 16-bit numbers.
+    // The scale, and the other numbers of the group, in a block of this many 16-bit numbers.
     let number = |each: usize, at: usize| scales.bits(block * each + at);
     let nibble = |bits: u32| bits >> (4 * half) & 15;
     let odd = |bits: u32| (2 * (bits & 7) + 1) as f32;
@@ -135,7 +135,7 @@ fn code(format: WeightFormat, codes: &[u32], scales: &Scales<'_>, group: usize, 
     let (block, within) = (group / 8, group % 8);
     // Sixteen numbers of two bits in a word: the byte is the column modulo four.
     let two_bits = |word: u32| word >> (at % 4 * 8 + at / 4 * 2) & 3;
-    // Sixteen nibbles in two words: the low ones are the first eight columns.
+    // Sixteen nibbles in two words: the low nibbles are the first eight columns.
     let nibble = |first: usize| codes[first + at % 8 / 4] >> (at % 4 * 8 + at / 8 * 4) & 15;
     let bit = |word: u32, at: usize| word >> at & 1;
     let signed = |magnitude: u32, negative: u32| if negative == 1 { -(magnitude as i32) } else { magnitude as i32 };

@@ -37,7 +37,7 @@ impl<const BYTES: bool> Reference for DecodeAttention<BYTES> {
     fn compute(level: Level, p: &LmDecodeAttention, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], _: Range<usize>) {
         let all = |work_size: Result<WorkSize, String>| 0..work_size.map_or(0, |work_size| work_size.units as usize);
         let (parts, stride) = (p.parts.max(1) as usize, p.stride as usize);
-        // The sums of the parts of each row.
+        // Sums of the partial sums of each row.
         let element = |token: usize, at: usize| -> f32 {
             let rows = token * parts..(token + 1) * parts;
             rows.map(|row| inputs[3].get(row * stride + at).map_or(0.0, |word| f32::from_bits(*word))).sum()
@@ -50,7 +50,7 @@ impl<const BYTES: bool> Reference for DecodeAttention<BYTES> {
         RopeKvStore::<BYTES>::compute(level, &heads, &sources, &targets, all(RopeKvStore::<BYTES>::work_size(&heads)));
         let [queries, keys, values] = targets.map(|cells| cells.words());
         let attention = p.attention();
-        // The sinks are behind the weights of the norms.
+        // The sinks follow the weights of the norms.
         let norms = match (p.flags & LmRopeKvStore::NORMS, p.flags & LmRopeKvStore::EACH_HEAD) {
             (0, _) => 0,
             (_, 0) => 2 * p.key_length as usize,

@@ -280,7 +280,7 @@ impl LinearTask<'_> {
         }
     }
 
-    /// Whether it stands for matrix units, which read `x` as f16.
+    /// Whether the kernel is the twin of a matrix-unit kernel, which reads `x` as f16.
     #[inline(always)]
     fn has_f16_x(&self) -> bool {
         self.form == MATMUL_COOPMAT || self.form == MATMUL_COOPMAT32

@@ -1,4 +1,4 @@
-//! Products with experts against products with each expert's matrix, which give the same bits.
+//! Products with experts are bit-identical to products with each expert's matrix.
 
 use roci_families::LmExpertsPacked;
 
@@ -78,7 +78,7 @@ impl Experts {
         if self.kind.is_quantized() { quantized(level, x, tokens, self.columns as u32, 2) } else { Vec::new() }
     }
 
-    /// The same by one product per pair and matrix.
+    /// The same results from one product per pair and matrix.
     fn expected(&mut self, level: Level, x: &mut [f32], ids: &[u32], sharing: usize, flags: u32) -> Vec<f32> {
         let stride = 2 * self.rows + 3;
         let mut y = vec![0.25; ids.len() * stride];
@@ -108,7 +108,7 @@ impl Experts {
     }
 }
 
-/// Experts that a router may choose; the last id does not exist.
+/// Expert ids, the last of which is out of range.
 fn ids(pairs: usize, random: &mut Rng) -> Vec<u32> {
     (0..pairs).map(|_| random.u32(0..8)).map(|id| if id == 7 { u32::MAX } else { id % 6 }).collect()
 }
@@ -121,7 +121,7 @@ fn experts_match_products_with_each_matrix() {
             let mut experts = Experts::new(kind, rows, 512, 6);
             let in_place = lm_cpu::row_decoded_in_place(kind, 512).is_some() && rows.is_multiple_of(lm_cpu::ROWS);
             assert_eq!(in_place, kind.is_quantized() && rows == 48, "{kind}");
-            // A lone token with several experts, a row per pair, a batch.
+            // A single token with several experts, a row per pair, and a batch.
             for (tokens, sharing) in [(1, 4), (5, 1), (23, 3)] {
                 let mut x: Vec<f32> = (0..tokens * 512).map(|_| unit(&mut random)).collect();
                 let mut ids = ids(tokens * sharing, &mut random);

@@ -2,7 +2,7 @@
 //!
 //! Types of one to three bits per weight have no packed form that is as small: bytes would take
 //! four times their memory. A product decodes the panel that it is about to read, into memory that
-//! stays in the cache. The experts of a layer are decoded so too where they stay in the file.
+//! stays in the cache. Experts that stay in the file are decoded in the same way.
 
 use std::cell::RefCell;
 
@@ -74,7 +74,7 @@ fn decode_rows(kind: Type, rows: PanelPacker<'_>, scale: f32) {
         Type::Q1_0 => pack!(q1_0 1),
         Type::Q2_0 => pack!(q2_0 1),
         Type::NVFP4 => pack!(nvfp4 2),
-        // These have no factor.
+        // These types have no factor.
         _ => pack_blocks(kind, rows),
     }
 }

@@ -259,8 +259,8 @@ pub fn row_in_place(kind: Type, columns: usize) -> Option<usize> {
     whole_row(kind, columns).filter(|_| is_read_in_place(kind) || kind.has_code_groups())
 }
 
-/// Like [`row_in_place`], for all types but floats: a product decodes the rows of types that
-/// [`row_in_place`] does not support. That takes no memory, and more time for a single token.
+/// Like [`row_in_place`], for all types except floats: a product decodes the rows of types that
+/// [`row_in_place`] does not support. This needs no memory but more time for a single token.
 pub fn row_decoded_in_place(kind: Type, columns: usize) -> Option<usize> {
     whole_row(kind, columns).filter(|_| Format::of(kind).is_some_and(|format| !format.is_float()))
 }

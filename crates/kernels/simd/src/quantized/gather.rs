@@ -1,7 +1,7 @@
-//! Tokens out of quantized activations, as activations of their own.
+//! Copies tokens of quantized activations.
 //!
-//! An expert computes some of the tokens of a batch. Its product reads whole tiles, so that its
-//! tokens are copied to tiles of their own first.
+//! An expert computes only some tokens of a batch. Products read whole tiles, so its tokens are
+//! copied to separate tiles first.
 
 use super::activations::{GROUP_BYTES, GroupValue, TILE, TileLayout};
 use super::format::GROUP;
@@ -17,9 +17,9 @@ const VALUES: [GroupValue; 7] = [
     GroupValue::LastSum,
 ];
 
-/// Copies tokens of `source`, which holds `tokens` of them as [`super::quantize_row`] writes them.
-/// `target` gets them in the same layout; it has `picked.len()` times the bytes of a token. Tokens
-/// that do not exist are left out.
+/// Copies tokens of `source`, which holds `tokens` tokens as [`super::quantize_row`] writes them,
+/// to `target` in the same layout. `target` has `picked.len()` times the bytes of a token. Tokens
+/// that are out of range are skipped.
 #[inline(never)]
 pub fn gather_tokens(source: &[u8], tokens: usize, columns: usize, picked: &[usize], target: &mut [u8]) {
     let row = columns.div_ceil(GROUP) * GROUP_BYTES;

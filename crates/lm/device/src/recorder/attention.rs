@@ -16,12 +16,12 @@ use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::scratch::RowBuffer;
 
-/// More positions than any context has; small enough to be added to one.
+/// More positions than any context has, but small enough that adding a position does not overflow.
 const MAX_AFTER: u32 = 1 << 30;
 
 impl<'a> StepRecorder<'a> {
-    /// The block, and its output added to the residual stream. `input` replaces the normalized
-    /// residual stream.
+    /// Records the block, which adds its output to the residual stream. `input` replaces the
+    /// normalized residual stream.
     pub(super) fn attention(&mut self, block: &DeviceAttention, input: Option<&RowBuffer>) -> Result<(), Error> {
         let (shape, scratch, native_kernels) = (self.shape, self.scratch, self.features.native_kernels);
         let tokens = shape.tokens;
@@ -32,10 +32,10 @@ impl<'a> StepRecorder<'a> {
         let rope_positions = match u16::try_from(shape.rope_positions_offset()) {
             _ if shape.rope_pairs == 0 => 0,
             Ok(offset) => u32::from(offset) << LmRopeKvStore::OFFSET_SHIFT,
-            // It would be cut off silently.
+            // The flags have 16 bits for the offset.
             Err(_) => return Err(Error::file(format!("a batch of {tokens} tokens is too large for images"))),
         };
-        // Sliding windows show all rows of an image behind a row.
+        // With sliding windows, image rows attend to all later rows of their image.
         let images = shape.whole_texts && block.attention.after == 0 && block.attention.window > 0;
         let heads = LmRopeKvStore {
             tokens: tokens as u32,
@@ -57,7 +57,8 @@ impl<'a> StepRecorder<'a> {
         let fused =
             LmDecodeAttention::of(&heads, &attention).is_some() && shape.one_token_per_sequence && !native_kernels;
 
-        // The kernel after a single product adds up its partial sums, except those of output gates.
+        // The kernel after a single product adds up its partial sums, but not those of output
+        // gates.
         let one_shard = matches!(&block.qkv[..], [linear] if linear.matrix.shards.len() == 1);
         let caller_adds = one_shard && block.output_gate.is_none() && block.row_norms.is_none();
         let reduction = if caller_adds { Reduction::Caller } else { Reduction::Product };
@@ -80,7 +81,7 @@ impl<'a> StepRecorder<'a> {
 
         let flash = match self.cache {
             CacheType::F16 if !fused && self.features.coopmat && self.is_large_batch() => {
-                // It has neither windows on both sides nor ALiBi.
+                // The fused kernel supports neither two-sided windows nor ALiBi.
                 let plain = attention.after == 0 && attention.alibi_heads == 0;
                 KernelId::flash_attention(&attention).filter(|_| plain)
             }
@@ -100,7 +101,7 @@ impl<'a> StepRecorder<'a> {
         let (qkv, keys, values) = (&scratch.qkv.range, &block.keys, &block.values);
         let start = 4 * shape.attention_offset() as u64;
         let attention_inputs = scratch.inputs.range(start, scratch.inputs.length() - start)?;
-        // Splits are combined in f32.
+        // The kernel that combines splits reads f32.
         let attention = LmAttention { packed: if attention.splits > 1 { 0 } else { packed }, ..attention };
         if let Some(decode) = LmDecodeAttention::of(&heads, &attention).filter(|_| fused) {
             let rows = if partials.is_some() { &scratch.partial_sums.range } else { qkv };
@@ -170,7 +171,7 @@ impl<'a> StepRecorder<'a> {
         self.dispatch(KernelId::LAYER_NORM, constants.grid(), &bindings, &constants)
     }
 
-    /// Multiplies the output of attention with the sigmoid of its gates, which follow the queries,
+    /// Multiplies the output of attention by the sigmoid of its gates, which follow the queries,
     /// keys and values.
     fn gate_heads(&mut self, columns: u32, offset: usize) -> Result<&'a RowBuffer, Error> {
         let scratch = self.scratch;

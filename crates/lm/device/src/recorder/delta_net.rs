@@ -1,4 +1,4 @@
-//! A gated delta net of a layer.
+//! Records the gated delta net of a layer.
 
 use roci_kernels::params::{LmDeltaRule, LmGatedRmsNorm, Params as _};
 

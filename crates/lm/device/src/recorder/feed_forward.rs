@@ -12,7 +12,7 @@ use crate::layer::{
 };
 use crate::scratch::RowBuffer;
 
-/// A network that all tokens share.
+/// A feed-forward network that all tokens use.
 struct Network<'n> {
     gate_up: &'n GateUp,
     down: &'n DeviceLinear,
@@ -77,7 +77,8 @@ impl StepRecorder<'_> {
         Ok(f16_output)
     }
 
-    /// Projections side by side, with a gate two and without one, and a kernel for the activation.
+    /// Gate and up projections, or a single projection without a gate, then a kernel for the
+    /// activation.
     fn separate(
         &mut self,
         network: &Network<'_>,
@@ -147,7 +148,8 @@ impl StepRecorder<'_> {
             Some(_) => (&scratch.normed, 0),
             None => (&scratch.residual, 1),
         };
-        // The output of a shared expert with a norm is in another buffer by then.
+        // With `experts_norm`, the shared expert has a norm and so writes its output to another
+        // buffer.
         let sum = if block.experts_norm.is_some() { (&scratch.shared_output, 0) } else { (target, add) };
         if matches!(experts.matrices, ExpertMatrices::Native { .. }) && !self.features.native_kernels {
             self.host_experts(block, experts, rows, sum)?;
@@ -170,8 +172,8 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
-    /// The experts that the router has chosen for each token: the sum of their outputs, which it
-    /// adds to `target` or overwrites it with.
+    /// Records the experts selected by the router. Adds the sum of their outputs to `target` or
+    /// overwrites it.
     pub(super) fn routed_experts(
         &mut self,
         experts: &DeviceExperts,
@@ -247,7 +249,7 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
-    /// Computes the output of the shared expert and its gate.
+    /// Records the output of the shared expert and its gate.
     pub(super) fn shared_expert(
         &mut self,
         shared: &DeviceSharedExpert,

@@ -1,5 +1,4 @@
-//! Blocks of experts that another device computes: the end of one part of a step, and the start of
-//! the next.
+//! MoE blocks that the CPU computes: they end one segment of a step and start the next.
 
 use roci_hal::CommandBuffer;
 use roci_kernels::params::{LmMoeCombine, Params as _};
@@ -13,8 +12,8 @@ use crate::layer::{DeviceActivation, DeviceFeedForward};
 use crate::scratch::RowBuffer;
 
 impl StepRecorder<'_> {
-    /// Hands the experts that the router has chosen to the CPU, and adds their outputs to `target`
-    /// or overwrites it with them. Records the shared expert too, but does not add its output.
+    /// Sends the selected experts of each token to the CPU, and adds their outputs to `target` or
+    /// overwrites it. Also records the shared expert, but does not add its output.
     pub(super) fn host_experts(
         &mut self,
         block: &DeviceFeedForward,
@@ -61,7 +60,7 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
-    /// Records the experts of a block alone, from [`normed`](crate::scratch::Scratch::normed) to
+    /// Records only the experts of a block, from [`normed`](crate::scratch::Scratch::normed) to
     /// [`residual`](crate::scratch::Scratch::residual).
     pub(crate) fn record_experts(
         mut self,
@@ -73,7 +72,7 @@ impl StepRecorder<'_> {
         Ok(self.commands.finish()?)
     }
 
-    /// Ends the commands recorded so far.
+    /// Finishes the commands recorded so far and starts new ones.
     fn cut(&mut self) -> Result<CommandBuffer, Error> {
         Ok(std::mem::replace(&mut self.commands, self.device.record()).finish()?)
     }

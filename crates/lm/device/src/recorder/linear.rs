@@ -20,12 +20,12 @@ use crate::{Error, SMALL_BATCH};
 /// Tokens that share one read of the weights in [`KernelId::matvec4`].
 const MATVEC4_TOKENS: usize = 4;
 
-/// Maximum number of tokens of [`KernelId::matvec8_packed_dot`]. From there on the dot products take
-/// longer than tiles in f32 on some GPUs.
+/// Maximum number of tokens of [`KernelId::matvec8_packed_dot`]. With more tokens, f32 tiles are
+/// faster on some GPUs.
 pub(crate) const PACKED_DOT_TOKENS: usize = 32;
 
-/// Maximum number of tokens of products in the small tiles of [`KernelId::matmul_coopmat32`]. Larger
-/// tiles take as long for one token as for 128.
+/// Maximum number of tokens for the small tiles of [`KernelId::matmul_coopmat32`]. A large tile
+/// takes as long for one token as for 128.
 const COOPMAT32_TOKENS: usize = 96;
 
 /// Tile of a product on matrix units.
@@ -222,12 +222,12 @@ impl<'a> StepRecorder<'a> {
         (kernel, if format.is_float() { constants.plain_grid() } else { constants.vector_grid(1) })
     }
 
-    /// The tile of a product on matrix units; `None` if it does not run there.
+    /// The tile of a product on matrix units; `None` if the product does not use them.
     fn coopmat_tile(&self, format: WeightFormat, columns: usize, tokens: usize) -> Option<CoopmatTile> {
         if !self.features.coopmat || tokens < 2 {
             return None;
         }
-        // Small tiles are faster than large ones with spilled registers.
+        // Small tiles are faster than large ones that spill registers.
         let is_spilled = self.features.prebuilt && !format.fits_large_tile();
         let has_large = columns.is_multiple_of(LmLinear::COOPMAT_STEP as usize) && format.has_coopmat() && !is_spilled;
         if has_large && tokens > COOPMAT32_TOKENS {
@@ -311,8 +311,8 @@ impl<'a> StepRecorder<'a> {
         Ok(None)
     }
 
-    /// How many partial sums of `stride` floats the scratch memory has room for, for each of
-    /// `tokens`. Small batches have more than full ones.
+    /// Maximum number of column splits: how many partial sums of `stride` floats per token fit the
+    /// scratch memory. Small batches have room for more.
     fn max_column_splits(&self, tokens: usize, stride: usize) -> usize {
         let (sums, ones) = (self.scratch.partial_sums.range.length(), self.scratch.ones.length());
         (sums as usize / 4 / (tokens * stride)).min(ones as usize / 4 / tokens)
@@ -379,7 +379,7 @@ impl<'a> StepRecorder<'a> {
         Ok(f16)
     }
 
-    /// The rows as 8-bit integers, converted unless an earlier product has done so.
+    /// The rows as 8-bit integers; converts them unless an earlier product has done so.
     fn quantize_i8(&mut self, x: &RowBuffer, product: &LmLinear) -> Result<&'a BufferRange, Error> {
         let quantized = &self.scratch.quantized;
         if self.state.needs_conversion() {

@@ -41,7 +41,7 @@ pub(crate) struct StepRecorder<'a> {
     kernels: &'a mut KernelCache,
     /// Computes the experts of some layers.
     host: Option<&'a mut HostExperts>,
-    /// The parts of the step that end at such experts.
+    /// The segments of the step that end at these experts.
     segments: Vec<HostSegment>,
     scratch: &'a Scratch,
     commands: Recorder,
@@ -77,18 +77,19 @@ impl<'a> StepRecorder<'a> {
         }
     }
 
-    /// The step of a prediction head with this projection.
+    /// Makes this the step of a prediction head with this input projection.
     pub(crate) fn with_input(self, input: Option<&'a DeviceLinear>) -> Self {
         Self { input, ..self }
     }
 
-    /// Lets another device compute the experts of some layers.
+    /// Lets the CPU compute the experts of some layers.
     pub(crate) fn with_host(self, host: Option<&'a mut HostExperts>) -> Self {
         Self { host, ..self }
     }
 
-    /// Records the step: upload of the inputs, embeddings, layers, and the output to `output`. The
-    /// segments run in turn, each followed by the experts at its end, and then the commands.
+    /// Records the step: upload of the inputs, embeddings, layers, and the output to `output`. At
+    /// run time each segment is followed by the experts at its end; the remaining commands follow
+    /// the last segment.
     pub(crate) fn record(
         mut self,
         layers: &[DeviceLayer],
@@ -136,7 +137,7 @@ impl<'a> StepRecorder<'a> {
 
     fn layer(&mut self, layer: &DeviceLayer) -> Result<(), Error> {
         let DeviceLayer { mixers, feed_forward, parallel, stream_norms, .. } = layer;
-        // The mixer changes the residual stream, so that the input of a parallel block is kept.
+        // Mixers change the residual stream, so the input of a parallel block is saved.
         let norm = feed_forward.as_ref().and_then(|block| block.norm.as_ref());
         let input = match (parallel, norm) {
             (Some(_), Some(norm)) => {
@@ -158,8 +159,8 @@ impl<'a> StepRecorder<'a> {
         self.stream_norm(stream_norms[1].as_ref())
     }
 
-    /// The mixers of a layer. Each adds its output to the residual stream, so that all must read it
-    /// before. `input` is the normalized input of attention, if there is one already.
+    /// Records the mixers of a layer. Each adds its output to the residual stream, so all must read
+    /// their input before. `input` is the normalized input of attention, if it is already computed.
     fn mixers(&mut self, mixers: &[DeviceMixer], input: Option<&RowBuffer>) -> Result<(), Error> {
         if let [DeviceMixer::Attention(attention), DeviceMixer::StateSpace(space)] = mixers {
             self.state_space_values(space)?;
@@ -175,7 +176,7 @@ impl<'a> StepRecorder<'a> {
         })
     }
 
-    /// Normalizes the residual stream itself, if there is a norm.
+    /// Normalizes the residual stream in place, if there is a norm.
     fn stream_norm(&mut self, norm: Option<&DeviceNorm>) -> Result<(), Error> {
         let Some(norm) = norm else { return Ok(()) };
         self.flush_partial_sums()?;
@@ -299,8 +300,8 @@ impl<'a> StepRecorder<'a> {
         Ok(LinearInput::f32(&scratch.normed))
     }
 
-    /// The input of a router or of a shared expert: the residual stream after a norm of its own, or
-    /// these rows.
+    /// The input of a router or of a shared expert: the residual stream after its own norm, or
+    /// `rows`.
     fn own_input<'n>(&mut self, norm: Option<&DeviceNorm>, rows: &'n RowBuffer) -> Result<LinearInput<'n>, Error>
     where
         'a: 'n,

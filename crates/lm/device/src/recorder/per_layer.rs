@@ -1,4 +1,4 @@
-//! Per-layer embeddings: the inputs of all layers, and what a layer does with its own.
+//! Per-layer embeddings: computes the inputs of all layers, and applies a layer's input.
 
 use roci_kernels::params::{LmGlu, LmRmsNorm, Params as _};
 
@@ -9,8 +9,8 @@ use crate::kernel_id::KernelId;
 use crate::per_layer::{DevicePerLayer, LayerInputs};
 
 impl StepRecorder<'_> {
-    /// Computes the inputs of all layers from the embeddings in the residual stream and the rows in
-    /// staging memory.
+    /// Records the inputs of all layers, from the embeddings in the residual stream and the rows in
+    /// the staging buffer.
     pub(super) fn layer_inputs(&mut self, block: &LayerInputs) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         let bytes = block.rows.bytes(tokens);
@@ -36,7 +36,7 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
-    /// Adds what a layer computes from its input to the residual stream.
+    /// Adds the output of a layer's per-layer embedding to the residual stream.
     pub(super) fn per_layer(&mut self, block: &DevicePerLayer, inputs: &LayerInputs) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         self.flush_partial_sums()?;

@@ -23,8 +23,8 @@ impl StepRecorder<'_> {
         self.state_space_output(block)
     }
 
-    /// A state space up to its output projection. The values are in `Scratch::gated`, which
-    /// attention without an output gate leaves unchanged.
+    /// Records a state space up to its output projection. Its values are in `Scratch::gated`, which
+    /// attention without an output gate does not write.
     pub(super) fn state_space_values(&mut self, block: &DeviceStateSpace) -> Result<(), Error> {
         let (shape, scratch) = (self.shape, self.scratch);
         self.project(&block.norm, &block.projections)?;

@@ -1,5 +1,5 @@
-//! Blocks that no architecture has in this combination: synthetic models are altered after they are
-//! described, for the devices and for the reference.
+//! Combinations of blocks that no architecture has: a synthetic model is altered after it is
+//! described, for the devices and the reference.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use roci_lm_device::CacheType;
 
 use crate::{check_altered, devices};
 
-/// The name of a test, the case that it alters, and how.
+/// Name of a test, the case that it alters, and the alteration.
 type Alteration = (&'static str, &'static str, fn(&mut Model));
 
 const ALTERATIONS: &[Alteration] = &[

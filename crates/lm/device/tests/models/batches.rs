@@ -1,6 +1,5 @@
 //! Steps with several tokens: prompts of 2 to 32 tokens, and decode steps of as many sequences.
-//! Devices without matrix units compute them by packed dot products here, also where that gains
-//! nothing.
+//! Devices without matrix units use packed dot products in these tests, even where they are slower.
 
 use std::sync::Arc;
 
@@ -16,15 +15,15 @@ use roci_testkit::{skipped, tolerance::NormTolerance};
 
 use crate::{compare, devices, tolerance};
 
-/// Below, at and above the number of tokens that kernels compute together, and the most.
+/// Numbers of tokens below, at and above those that kernels process together, and the maximum.
 const COUNTS: [usize; 5] = [2, 5, 8, 9, 32];
-/// Steps of each sequence.
+/// Decode steps per sequence.
 const STEPS: usize = 2;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for (name, open) in devices::all() {
-        // Not the cases of embeddings.
+        // Without embedding models.
         for case in types().into_iter().filter(|case| case.name.starts_with("type-")) {
             trials.push(Trial::test(format!("{name}/batch-{}", case.name), move || match open() {
                 Ok(device) => check(&device, &case).map_err(Into::into),
@@ -60,7 +59,7 @@ fn evaluate(
     start: usize,
     output: OutputKind,
 ) -> Result<Vec<Vec<f32>>, String> {
-    // Each sequence has a page; a single one has several.
+    // Each of several sequences has one page; a single sequence has several.
     let pages: Vec<Vec<u32>> = match sequences {
         [_] => vec![vec![7, 3, 5]],
         _ => (0..sequences.len() as u32).map(|sequence| vec![63 - sequence]).collect(),
@@ -91,7 +90,7 @@ fn check(device: &Device, case: &Case) -> Result<(), String> {
 
     let allowed = match case.recipe.kind {
         Type::F32 | Type::F16 | Type::BF16 => tolerance(case, CacheType::F16, device, false),
-        // Matrix units take precedence, except for experts.
+        // Matrix units are preferred, except for experts.
         _ if device.info().capabilities().matrix && case.recipe.experts.is_none() => {
             tolerance(case, CacheType::F16, device, false)
         }
@@ -114,7 +113,7 @@ fn check(device: &Device, case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Without matrix units, the option selects other kernels for each number of tokens.
+/// Without matrix units, the option selects other kernels for every number of tokens.
 fn packed_dots_round_activations(device: &Device) -> Result<(), String> {
     if device.info().capabilities().matrix {
         skipped("batches::packed_dots", "the device has matrix units and does not use packed dot products");
@@ -124,7 +123,7 @@ fn packed_dots_round_activations(device: &Device) -> Result<(), String> {
     let tokens = case.tokens(40);
     let (mut rounded, mut exact) = (load(device, &case, true)?, load(device, &case, false)?);
     for count in [2, 8, 9, 32, 33] {
-        // Not logits, which are computed in parts.
+        // Without logits, which are computed in parts.
         let hidden = |found| evaluate(found, &[&tokens[..count]], 0, OutputKind::HiddenStates);
         let differ = hidden(&mut rounded)? != hidden(&mut exact)?;
         if differ != (count <= 32) {

@@ -18,8 +18,8 @@ use crate::{devices, hybrid, limited, split_attention};
 /// Largest binding in bytes: less than each matrix of [`wide`], and more than the scratch buffers
 /// for 20 tokens.
 const MAX_BINDING: u64 = 200 << 10;
-/// Largest binding in bytes: less than two rows of each of 256 experts, or than the stacked matrices
-/// of four, and more than one of those.
+/// Largest binding in bytes: less than two rows of each of 256 experts, less than the stacked
+/// matrices of four experts, more than the matrix of one.
 const EXPERTS_MAX_BINDING: u64 = 150_000;
 
 pub(crate) fn trials() -> Vec<Trial> {

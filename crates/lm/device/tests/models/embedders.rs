@@ -1,4 +1,4 @@
-//! Models for embeddings and scores on every driver, compared with the reference.
+//! Embedding models and rerankers on every driver, compared with the reference.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Hidden states of two texts in one call, of one longer than a small batch, and of one token; then
-/// the layers after pooling.
+/// Hidden states of two texts in one call, of a text longer than a small batch, and of a single
+/// token; then the layers after pooling.
 fn check(device: &Device, case: &Case) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let file = Arc::new(case.open().map_err(|error| text(&error))?);

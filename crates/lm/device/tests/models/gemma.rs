@@ -1,5 +1,5 @@
 //! Models with per-layer embeddings, shared keys and values, or experts beside a dense network:
-//! weight types and head sizes, an engine, and what is refused.
+//! weight types, head sizes, an engine, and unsupported options.
 
 use std::sync::Arc;
 
@@ -36,15 +36,15 @@ fn named(name: &str) -> Case {
     architectures().into_iter().find(|case| case.name == name).expect("the case exists")
 }
 
-/// Heads as long as those of published models.
+/// Head sizes of published models.
 fn wide() -> Case {
     let case = named("gemma4");
     let gemma = case.recipe.gemma.map(|gemma| Gemma { window_head: Some(256), ..gemma });
     Case { recipe: Recipe { head: 512, heads: 2, kv_heads: 1, gemma, ..case.recipe }, ..case }
 }
 
-/// Rows long enough, and few enough layers, that quantized activations do not dominate. All experts
-/// are used, because rounding can change the choice.
+/// Long rows and few layers, so that quantized activations do not dominate the error. All experts
+/// are used, because rounding can change the selection.
 fn quantized(name: &str) -> Case {
     let case = named(name);
     let recipe = case.recipe.clone();
@@ -60,7 +60,7 @@ fn quantized(name: &str) -> Case {
     Case { recipe: Recipe { kind: Type::Q4_0, experts, gemma, ..sizes }, ..case }
 }
 
-/// Layers that share keys and values or inputs are not distributed.
+/// Models whose layers share keys and values or inputs cannot be distributed.
 fn one_device() -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let device = devices::open("cpu")?;

@@ -1,4 +1,4 @@
-//! Experts of a GPU's layers on the CPU.
+//! Experts of a GPU's layers that the CPU computes.
 
 use libtest_mimic::Trial;
 use roci_base::Hint as _;
@@ -20,7 +20,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     for (name, open) in devices::all().into_iter().filter(|(name, _)| *name != "cpu") {
         for case in cases() {
             for what in ["all", "first"] {
-                // One device tests layers of both kinds in a model.
+                // One device tests a model with layers of both kinds.
                 if what == "first" && name != "vulkan" {
                     continue;
                 }
@@ -28,7 +28,7 @@ pub(crate) fn trials() -> Vec<Trial> {
                 let trial = format!("{name}/host-experts-{}-{}-{what}", case.name, case.recipe.kind);
                 trials.push(Trial::test(trial, move || match open() {
                     Ok(device) => {
-                        // Of some architectures the first layers are dense.
+                        // In some architectures, the first layers are dense.
                         let first = || model(&case).1.layers.iter().position(has_experts).map_or(0, |layer| layer + 1);
                         check(&device, &case, if what == "all" { usize::MAX } else { first() }).map_err(Into::into)
                     }
@@ -82,7 +82,7 @@ fn options_without(options: &Options) -> Options {
     Options { cpu_expert_layers: 0, ..options.clone() }
 }
 
-/// Experts on the CPU are refused if it is not among the devices.
+/// The CPU must be among the devices if it computes experts.
 fn without_cpu(device: &Device) -> Result<(), String> {
     let case = &cases()[0];
     let (file, model) = model(case);

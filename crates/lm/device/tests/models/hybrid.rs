@@ -55,22 +55,22 @@ pub(crate) fn quantized(case: Case, kind: Type) -> Case {
     }
 }
 
-/// Heads as long as those of published models.
+/// Head sizes of published models.
 pub(crate) fn wide() -> Case {
     let case = hybrids().remove(2);
     let hybrid = case.recipe.hybrid.map(|hybrid| Hybrid { length: 128, ..hybrid });
     Case { recipe: Recipe { hybrid, ..case.recipe }, ..case }
 }
 
-/// Long enough rows that quantized activations do not dominate.
+/// Long rows, so that quantized activations do not dominate the error.
 fn larger() -> Case {
     let case = hybrids().remove(2);
     let hybrid = case.recipe.hybrid.map(|hybrid| Hybrid { length: 64, ..hybrid });
     Case { recipe: Recipe { embedding: 256, head: 64, feed_forward: 256, hybrid, ..case.recipe }, ..case }
 }
 
-/// Evaluates each call on a device and on the reference, and returns the outputs of the reference,
-/// so that tokens do not depend on rounding.
+/// Evaluates each call on a device and on the reference. Returns the outputs of the reference, so
+/// that rounding does not change the generated tokens.
 pub(crate) struct Compared {
     pub(crate) device: DeviceModel,
     pub(crate) reference: ReferenceForward,
@@ -121,7 +121,7 @@ impl Forward for Compared {
     }
 }
 
-/// Sequences in batches, of which some are preempted and some start from checkpoints.
+/// Batched sequences, some of which are preempted and some of which start from checkpoints.
 pub(crate) fn engine(device: &Device, case: &Case) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let file = Arc::new(case.open().map_err(|error| text(&error))?);
@@ -181,10 +181,10 @@ pub(crate) fn engine(device: &Device, case: &Case) -> Result<(), String> {
         Ok(cached)
     };
     let prefix = "You are a helpful machine. Answer shortly.";
-    // Grow beyond the pages.
+    // These sequences grow beyond the pages.
     generate((0..4).map(|seed| request("tell me more", 40, seed)).collect())?;
     let preempted = engine.statistics().preemptions;
-    // Start from the checkpoint at the end of the first prompt, two at once.
+    // Both start from the checkpoint at the end of the first prompt.
     generate(vec![request(prefix, 9, 4)])?;
     let cached = generate(vec![request(prefix, 20, 5), request(&format!("{prefix} Why?"), 20, 6)])?;
     let calls = calls.load(Ordering::Relaxed);
@@ -195,7 +195,7 @@ pub(crate) fn engine(device: &Device, case: &Case) -> Result<(), String> {
     }
 }
 
-/// A device with a model that is not loaded, or the error.
+/// A device with a description of a model that is not loaded, or the error.
 fn load(case: &Case) -> Result<DeviceModel, String> {
     let file = Arc::new(case.open().map_err(|error| error.to_string())?);
     let model = Model::new(&file, Some(case.context)).map_err(|error| error.to_string())?;
@@ -212,7 +212,7 @@ fn refused_heads() -> Result<(), String> {
     if found.as_ref().err() == Some(&expected) { Ok(()) } else { Err(format!("found {found:?}")) }
 }
 
-/// A chunk must name slots that exist, and only for models with recurrent states.
+/// A chunk must name existing slots, and only for models with recurrent states.
 fn wrong_slots() -> Result<(), String> {
     use roci_engine::{OutputKind, StateSlots};
     let hybrid = hybrids().remove(2);

@@ -1,8 +1,9 @@
-//! Prompts with an image, for tests and for the program that records llama.cpp's logits.
+//! Prompts with an image, for tests and for the example that exports them to record llama.cpp's
+//! logits.
 
 use roci_lm::synthetic::{Case, architectures, hybrids};
 
-/// A model, and a prompt with an image.
+/// A model and a prompt with an image.
 pub(crate) struct ImageCase {
     pub(crate) name: &'static str,
     pub(crate) model: Case,
@@ -15,7 +16,7 @@ pub(crate) struct ImageCase {
 }
 
 impl ImageCase {
-    /// Made-up rows of the image.
+    /// Random rows of the image.
     pub(crate) fn rows(&self) -> Vec<f32> {
         let count = self.grid.0 * self.grid.1 * self.model.recipe.embedding;
         // Uniform from -1 to 1, by a linear congruential generator.

@@ -1,4 +1,4 @@
-//! Prompts with an image: logits against those of llama.cpp.
+//! Prompts with an image: compares logits with llama.cpp's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Requests with images on an engine: alone, from the prefix cache, and at the same time.
+/// Requests with images to an engine: one at a time, from the prefix cache, and concurrently.
 fn engine(device: &Device) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let case = talking();
@@ -133,8 +133,8 @@ fn check(device: &Device, case: &ImageCase) -> Result<(), String> {
         case.before.iter().copied().chain(image.tokens()).chain(case.after.iter().copied()).collect();
     let (first, end) = (case.before.len(), case.before.len() + image.count());
     let last = tokens.len();
-    // Chunks that end within the text, within the image unless its rows see each other, and after
-    // some text; then single tokens.
+    // Chunks that end within the text, within the image unless its rows attend to each other, and
+    // after some text; then single tokens.
     let middle = if case.placed == "bidirectional" { end } else { first + 7 };
     let mut ends = vec![9, middle, end + 5];
     ends.extend(end + 6..=last);
@@ -147,7 +147,7 @@ fn check(device: &Device, case: &ImageCase) -> Result<(), String> {
     let mut found = Vec::new();
     let (mut start, mut others) = (0, 0);
     for end_of_chunk in ends {
-        // The other sequence has text only.
+        // The other sequence has only text.
         let next = others + 2;
         let chunks = [
             Chunk {
@@ -166,7 +166,7 @@ fn check(device: &Device, case: &ImageCase) -> Result<(), String> {
             },
         ];
         let saved = if start >= end { image.saved_positions() as u32 } else { 0 };
-        // The last steps have one sequence, and one token each.
+        // The last steps have only the first sequence, with one token each.
         let chunks = if end_of_chunk + 3 > last { &chunks[..1] } else { &chunks[..] };
         model.set_saved_positions(&[saved, 0][..chunks.len()]);
         let outputs = model.evaluate(chunks).map_err(|error| text(&error))?;

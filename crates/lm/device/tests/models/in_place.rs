@@ -14,7 +14,7 @@ use roci_lm_device::{DeviceModel, Estimate, Options};
 
 use crate::{computed, devices, hybrid, limited};
 
-/// A trial per type that is used in place, by dense models and by experts.
+/// One trial per type that is used in place, for dense models and for experts.
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
     let types = [Type::Q4_0, Type::IQ4_NL, Type::Q8_0, Type::IQ2_XXS, Type::NVFP4].into_iter().map(|kind| {
         // Rows are whole blocks of all these types.
@@ -23,7 +23,7 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
         let case = Case { recipe, ..architectures().remove(0) };
         Trial::test(format!("cpu/in-place-{kind}"), move || check(&case).map_err(Into::into))
     });
-    // Some matrices of these are interleaved in one tensor.
+    // These models have interleaved matrices in one tensor.
     let recurrent = |case: &Case| case.recipe.hybrid.is_some() || case.recipe.recurrent.is_some();
     let hybrids = computed().filter(recurrent).map(|case| {
         let case = hybrid::quantized(case, Type::Q4_0);
@@ -39,7 +39,7 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
     types.chain(hybrids).chain(experts).chain(large)
 }
 
-/// A model with experts of a type, whose rows are whole blocks.
+/// A model with experts of a type, with rows of whole blocks.
 pub(crate) fn with_experts(kind: Type) -> Case {
     let case = architectures().into_iter().find(|case| case.name == "qwen3moe").expect("an architecture with experts");
     let recipe = Recipe { embedding: 256, head: 64, feed_forward: 256, kind, ..case.recipe.clone() };
@@ -54,8 +54,8 @@ fn check(case: &Case) -> Result<(), String> {
     if in_place == packed { Ok(()) } else { Err("the logits are not bit-identical".into()) }
 }
 
-/// Experts of a model that exceeds the memory stay in the file, in any type, and give the same
-/// logits.
+/// Experts of a model that exceeds the memory stay in the file, whatever their type, and give the
+/// same logits.
 fn larger_than_memory(kind: Type) -> Result<(), String> {
     let case = with_experts(kind);
     let (expected, fits) = logits(&case, on_disk(&case)?.0, devices::open("cpu")?)?;
@@ -69,7 +69,7 @@ fn larger_than_memory(kind: Type) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err("the logits are not bit-identical".into()) }
 }
 
-/// The file of a case, mapped, and its bytes.
+/// The mapped file of a case, and its bytes.
 fn on_disk(case: &Case) -> Result<(Gguf, Vec<u8>), String> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let text = |error: &dyn std::fmt::Display| error.to_string();

@@ -1,4 +1,4 @@
-//! Devices that report less than they have.
+//! Devices that report smaller limits than they have.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use roci_hal::driver::{Batch, BufferBackend, CommandsBackend, DeviceBackend, Dri
 use roci_hal::error::DeviceLoss;
 use roci_hal::{BufferDesc, Device, DeviceInfo, ExecutableSource, PhysicalInfo, Registry};
 
-/// Opens a device of a driver, with changed information about it.
+/// Opens a device of a driver with modified properties.
 pub(crate) fn open(
     driver: impl Driver + 'static,
     uri: &str,

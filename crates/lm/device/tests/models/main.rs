@@ -94,10 +94,10 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Architectures that devices refuse; a test of `support` checks that.
+/// Architectures that devices do not support; a test of `support` checks the list.
 const REFUSED: &[&str] = &["gemma3n"];
 
-/// The models of architectures that devices compute.
+/// Models of the supported architectures.
 pub(crate) fn computed() -> impl Iterator<Item = Case> {
     architectures().into_iter().chain(hybrids()).filter(|case| !REFUSED.contains(&case.name.as_str()))
 }
@@ -110,16 +110,16 @@ pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_t
     let on_vectors = single_token || !capabilities.matrix || case.recipe.experts.is_some();
     let rounds = gpu && capabilities.integer_dot && on_vectors;
     match case.recipe.kind {
-        // Scores without a scale are larger, so that rounded keys change them more.
+        // Unscaled scores are larger, so rounded keys have a larger effect.
         _ if case.recipe.gemma.is_some() && cache == CacheType::Q8 => NormTolerance::Activations8,
         _ if cache == CacheType::Q8 => NormTolerance::Cache8,
         Type::F32 | Type::F16 | Type::BF16 if case.recipe.gemma.is_some() => NormTolerance::HalfProducts,
         // Keys and values are always rounded to 16 bits.
-        // Recurrences amplify it if attention comes before them.
+        // Recurrent layers amplify the error of attention before them.
         Type::F32 | Type::F16 | Type::BF16 if case.recipe.hybrid.is_some() || case.recipe.recurrent.is_some() => {
             NormTolerance::HalfScales
         }
-        // The rounding adds up over many layers.
+        // Rounding errors add up over many layers.
         Type::F32 | Type::F16 | Type::BF16 if case.recipe.layers > 32 => NormTolerance::HalfProducts,
         Type::F32 | Type::F16 | Type::BF16 => NormTolerance::Half,
         // The CPU quantizes activations to 8 bits, as llama.cpp does; GPUs do so for single tokens
@@ -132,8 +132,8 @@ pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_t
     }
 }
 
-/// The distance of a row from the reference; the error, if the tolerance does not allow it, says so
-/// about `what`.
+/// The distance of a row from the reference. The error names `what` if the tolerance does not allow
+/// the distance.
 pub(crate) fn compare(row: &[f32], expected: &[f32], tolerance: NormTolerance, what: &str) -> Result<(), String> {
     let distance = distance(row, expected);
     if tolerance.allows(distance) {
@@ -142,8 +142,8 @@ pub(crate) fn compare(row: &[f32], expected: &[f32], tolerance: NormTolerance, w
     Err(format!("{what}: an error of {distance:.1e}; {tolerance:?} allows {:.0e}", tolerance.bound()))
 }
 
-/// Slots of the recurrent state of a sequence in a step. Each sequence has two, which it writes in
-/// turn for two steps: a step reads what it writes, or the other one.
+/// State slots of a sequence in a step. Each sequence has two slots and switches after every two
+/// steps: a step reads the slot that it writes, or the other one.
 fn state(sequence: usize, step: usize, start: usize) -> StateSlots {
     let slot = |step: usize| [[4, 2], [0, 3]][sequence][step / 2 % 2];
     StateSlots { read: (start > 0).then(|| slot(step - 1)), write: slot(step) }
@@ -153,7 +153,7 @@ pub(crate) fn check(device: &Device, case: &Case, cache: CacheType, specialize: 
     check_altered(device, case, cache, specialize, |_| ())
 }
 
-/// Like [`check`], after a change of the described model.
+/// Like [`check`], after the described model is changed.
 pub(crate) fn check_altered(
     device: &Device,
     case: &Case,
@@ -223,7 +223,7 @@ pub(crate) fn check_altered(
             wrong.extend(compare(row, expected, tolerance, &format!("token {at} of sequence {text}")).err());
         }
     }
-    // Activations of 8 bits can choose another expert where two scores are nearly equal.
+    // Activations of 8 bits can select another expert if two scores are nearly equal.
     let rounds = tolerance(case, cache, device, true) == NormTolerance::Activations8;
     let others = if rounds && case.recipe.experts.is_some() { compared / 16 } else { 0 };
     if wrong.len() > others { Err(wrong.swap_remove(0)) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Speculation: steps with drafts, and prediction heads, on devices.
+//! Speculation on devices: steps with drafts, and prediction heads.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -30,11 +30,11 @@ pub(crate) fn trials() -> Vec<Trial> {
             Err(reason) => devices::missing(name, &reason),
         })
     };
-    // The kernels are those of other models, which are compared on the other devices too.
+    // Other tests run the same kernels on the other devices.
     devices::all().into_iter().filter(|(name, _)| ["cpu", "vulkan", "pocl"].contains(name)).map(trial).collect()
 }
 
-/// A model on a device, compared with the reference in each call.
+/// A model on a device whose calls are all compared with the reference.
 fn compared(case: &Case, file: &Arc<Gguf>, model: Model, device: &Device) -> Result<Compared, String> {
     let options = Options {
         cache_tokens: Some(PAGES * PAGE),
@@ -62,10 +62,10 @@ fn compared(case: &Case, file: &Arc<Gguf>, model: Model, device: &Device) -> Res
     })
 }
 
-/// Sequences in batches with drafts have the texts that they have without.
+/// Batched sequences generate the same text with and without drafts.
 fn run(device: &Device) -> Result<(), String> {
     let case = talking_predicting();
-    // Long enough rows that quantized activations do not dominate.
+    // Long rows, so that quantized activations do not dominate the error.
     let case = Case { recipe: Recipe { embedding: 128, feed_forward: 128, ..case.recipe }, ..case };
     let file = Arc::new(case.open().map_err(|error| error.to_string())?);
     let tokenizer = Arc::new(Tokenizer::from_metadata(file.metadata()).map_err(|error| error.to_string())?);

@@ -178,7 +178,7 @@ impl Pages {
         self.pages[page as usize].drafted
     }
 
-    /// Notes that a draft model has evaluated the tokens of a published page.
+    /// Records that a draft model has evaluated the tokens of a published page.
     pub(crate) fn note_drafted(&mut self, page: u32) {
         self.pages[page as usize].drafted = true;
     }

@@ -1,23 +1,23 @@
-//! Decides whether speculation pays, from measured times.
+//! Decides from measured times whether speculation pays off.
 //!
-//! A step without drafts yields one token per sequence. A step with drafts yields more, and takes
-//! longer. The controller keeps the duration of steps without drafts for each number of sequences,
-//! and compares: a window of steps with drafts has to be faster than the steps without drafts that
-//! would have generated the same tokens. Otherwise speculation pauses, longer each time.
+//! A step without drafts yields one token per sequence. A step with drafts yields more tokens and
+//! takes longer. The controller keeps the duration of steps without drafts for each number of
+//! sequences. A window of steps with drafts must be faster than the steps without drafts that would
+//! generate as many tokens. Otherwise speculation pauses, longer each time.
 
 use std::collections::BTreeMap;
 
-/// Steps with drafts after which they are judged.
+/// Steps with drafts per window.
 const WINDOW: usize = 16;
-/// Steps without drafts that are measured before drafts are made.
+/// Steps without drafts that are measured before drafting starts.
 const MEASURED: u32 = 3;
-/// After this many windows the duration of steps without drafts is measured again: it grows with
+/// Number of windows after which steps without drafts are measured again: their duration grows with
 /// the context.
 const WINDOWS_BETWEEN_MEASUREMENTS: usize = 8;
-/// Steps of the first pause and of the longest.
+/// Length of the first pause and of the longest one, in steps.
 const PAUSES: [usize; 2] = [32, 1024];
-/// A single step counts as at most this many steps without drafts: kernels are compiled and
-/// commands recorded in the first ones.
+/// The measured duration of a step is limited to this many steps without drafts: the first steps
+/// compile kernels and record commands.
 const OUTLIER: f64 = 4.0;
 /// Weight of a new measurement in the average.
 const NEW: f64 = 0.25;
@@ -26,7 +26,7 @@ const NEW: f64 = 0.25;
 #[derive(Clone, Copy, Debug, Default)]
 struct Plain {
     seconds: f64,
-    /// Steps until it is used again.
+    /// Steps until the duration is measured again.
     missing: u32,
 }
 
@@ -39,7 +39,8 @@ pub(super) struct Controller {
     pause: usize,
     /// Length of the next pause.
     next_pause: usize,
-    /// Steps with drafts of this window, their duration, and that of steps without drafts.
+    /// Number of steps with drafts in this window, their duration, and the expected duration
+    /// without drafts.
     window: (usize, f64, f64),
     windows: usize,
 }
@@ -49,7 +50,7 @@ impl Controller {
         Self { plain: BTreeMap::new(), pause: 0, next_pause: PAUSES[0], window: (0, 0.0, 0.0), windows: 0 }
     }
 
-    /// Whether a step with this many sequences should have drafts.
+    /// Whether a step with this many sequences should draft.
     pub(super) fn permits(&self, sequences: usize) -> bool {
         self.pause == 0 && self.plain.get(&sequences).is_some_and(|plain| plain.missing == 0)
     }
@@ -64,7 +65,7 @@ impl Controller {
         self.pause = self.pause.saturating_sub(1);
         let new = Plain { seconds, missing: MEASURED };
         let plain = self.plain.entry(sequences).or_insert(new);
-        // The first steps may compile kernels; the shortest does not.
+        // The first steps may compile kernels; the shortest step does not.
         plain.seconds = match plain.missing {
             0 => (1.0 - NEW) * plain.seconds + NEW * seconds.min(OUTLIER * plain.seconds),
             _ => plain.seconds.min(seconds),
@@ -101,8 +102,8 @@ impl Controller {
 mod tests {
     use super::*;
 
-    /// Runs steps of which one with drafts takes `cost` times one without and yields `tokens`;
-    /// returns how many of the last 1000 of 4000 had drafts.
+    /// Simulates steps where a step with drafts takes `cost` times as long as one without and
+    /// yields `tokens` tokens. Returns how many of the last 1000 of 4000 steps had drafts.
     fn speculative(cost: f64, tokens: usize, sequences: usize) -> usize {
         let mut controller = Controller::new();
         let mut last = 0;

@@ -1,9 +1,9 @@
-//! A draft model: a smaller model of the same vocabulary that predicts the next tokens.
+//! A draft model: a smaller model with the same vocabulary that predicts the next tokens.
 //!
 //! Its KV cache has as many pages as the target's, and a sequence uses the same page table for
-//! both. So pages are allocated, shared and evicted once. Which tokens the draft model has
-//! evaluated is known for each sequence, and for published pages as a whole. What is missing is
-//! evaluated when a sequence drafts for the first time, or again after a pause.
+//! both, so pages are allocated, shared and evicted once. Each sequence tracks which of its tokens
+//! the draft model has evaluated, and each published page whether all of its tokens are. Missing
+//! tokens are evaluated when a sequence drafts for the first time, or again after a pause.
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,14 @@ use crate::pages::Pages;
 use crate::sequence::Sequence;
 use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, call};
 
-/// Why a model cannot draft for another.
+/// Why a model cannot draft for another one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DraftModelError {
-    /// The draft model has recurrent layers, whose state cannot go back to before a rejected token.
+    /// The draft model has recurrent layers, whose state cannot be rolled back.
     #[error("a draft model with recurrent layers is not supported")]
     Recurrent,
-    /// The KV caches differ.
+    /// The KV caches have different pages.
     #[error("the KV cache of the draft model has {found} pages of tokens, that of the model {expected}")]
     Pages {
         /// Number and size of the draft model's pages.
@@ -60,7 +60,7 @@ struct Drafting {
     sequence: usize,
     /// Maximum number of tokens to draft.
     count: usize,
-    /// Draws the numbers that the sequence's own sampler will draw.
+    /// Draws the same random numbers as the sequence's own sampler.
     sampler: Sampler,
     drafts: Vec<u32>,
     /// Whether the last draft may be followed by another.
@@ -68,11 +68,11 @@ struct Drafting {
 }
 
 impl DraftModel {
-    /// A model that drafts for a target with these limits. Both must have the same tokens; the
+    /// Creates a draft model for a target with these limits. Both must have the same tokens; the
     /// vocabularies may be padded to different sizes.
     ///
     /// # Errors
-    /// If the model has recurrent layers, or a KV cache with other pages than the target's.
+    /// If the model has recurrent layers, or pages of another number or size than the target's.
     pub fn new(forward: Box<dyn Forward>, target: &Limits) -> Result<Self, DraftModelError> {
         let limits = forward.limits();
         if limits.state_slots > 0 {
@@ -87,8 +87,9 @@ impl DraftModel {
         self.forward.limits()
     }
 
-    /// Drafts at most `counts` tokens for each sequence. The sequences have pages for them. Also
-    /// returns the time for tokens that had to be evaluated first, which is no cost of this step.
+    /// Drafts at most `counts` tokens for each sequence. The sequences must have pages for them.
+    /// Also returns the time spent on tokens that had to be evaluated first, which does not count
+    /// for this step.
     pub(super) fn draft(
         &mut self,
         running: &mut [Sequence],
@@ -99,7 +100,7 @@ impl DraftModel {
         let start = Instant::now();
         let mut drafting = Vec::new();
         let mut budget = self.limits().max_batch_tokens;
-        // The last tokens of all sequences are evaluated in one call.
+        // One call evaluates the last tokens of all sequences.
         let share = budget / running.len().max(1);
         for (index, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let sequence = &mut running[index];
@@ -118,7 +119,7 @@ impl DraftModel {
         let mut drafts = vec![Vec::new(); running.len()];
         for one in drafting {
             let sequence = &mut running[one.sequence];
-            // The last draft is not evaluated. Rejected ones are subtracted later.
+            // The last draft is not evaluated. The engine subtracts rejected ones later.
             sequence.draft_evaluated = sequence.tokens.len() + one.drafts.len().saturating_sub(1);
             note_pages(sequence, pages);
             drafts[one.sequence] = one.drafts;
@@ -126,8 +127,8 @@ impl DraftModel {
         Ok((drafts, caught_up))
     }
 
-    /// Evaluates what the draft model lacks of a sequence, but at most `share` last tokens. Returns
-    /// `false` if the tokens left in this step do not suffice.
+    /// Evaluates tokens that the draft model has not evaluated yet, except up to `share` final
+    /// ones. Returns `false` if the token budget of this step does not suffice.
     fn catch_up(
         &mut self,
         sequence: &mut Sequence,
@@ -143,7 +144,8 @@ impl DraftModel {
         }
         let at = sequence.draft_evaluated;
         let published = sequence.published * size;
-        // Another sequence of a batch may name a shared page, so that it must not be written there.
+        // Another sequence of the same batch may have a shared page in its page table, so a batch
+        // must not write it.
         let is_shared =
             at < published && sequence.pages[at / size..sequence.published].iter().any(|page| pages.is_shared(*page));
         let length = sequence.tokens.len();
@@ -164,7 +166,7 @@ impl DraftModel {
         Ok(reached == end)
     }
 
-    /// Drafts one token for each sequence that goes on.
+    /// Drafts one token for each sequence that continues.
     fn next_drafts(
         &mut self,
         running: &[Sequence],
@@ -204,14 +206,15 @@ impl DraftModel {
         sampler.sample(&logits, None).ok()
     }
 
-    /// The tokens, with another one for those beyond the draft model's padding, which no text has.
+    /// The tokens; those beyond the draft model's padded vocabulary, which do not occur in text,
+    /// become 0.
     fn known(&self, tokens: &[u32]) -> Vec<u32> {
         let vocabulary = self.limits().vocabulary;
         tokens.iter().map(|&token| if (token as usize) < vocabulary { token } else { 0 }).collect()
     }
 }
 
-/// Refuses a KV cache with other pages than the target's.
+/// Checks that the KV cache has the same number and size of pages as the target's.
 pub(super) fn check_pages(limits: &Limits, target: &Limits) -> Result<(), DraftModelError> {
     if (limits.pages, limits.page_size) == (target.pages, target.page_size) {
         return Ok(());
@@ -220,10 +223,10 @@ pub(super) fn check_pages(limits: &Limits, target: &Limits) -> Result<(), DraftM
     Err(DraftModelError::Pages { found: text(limits), expected: text(target) })
 }
 
-/// Notes which published pages of a sequence the draft model has evaluated.
+/// Records which published pages of a sequence the draft model has evaluated.
 fn note_pages(sequence: &Sequence, pages: &mut Pages) {
     let whole = sequence.draft_evaluated.min(sequence.evaluated) / pages.size();
-    // From the end: earlier pages were noted before.
+    // From the end: earlier pages are already recorded.
     for &page in sequence.pages[..whole.min(sequence.published)].iter().rev() {
         if pages.is_drafted(page) {
             break;

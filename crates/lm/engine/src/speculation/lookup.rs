@@ -4,8 +4,8 @@
 const LENGTHS: std::ops::RangeInclusive<usize> = 2..=4;
 
 /// The tokens that followed the last earlier occurrence of the final n-gram of `tokens`, for the
-/// longest n-gram that occurs again; at most `count`. The copy may run into the end of the text,
-/// and then goes on with itself, as a repetition does.
+/// longest n-gram that recurs; at most `count`. If the copy reaches the end of the text, it
+/// continues with its own tokens, which extends a repetition.
 pub(super) fn draft(tokens: &[u32], count: usize) -> Vec<u32> {
     let Some(from) = continuation(tokens).filter(|_| count > 0) else { return Vec::new() };
     let period = tokens.len() - from;
@@ -35,9 +35,9 @@ mod tests {
 
     #[test]
     fn the_continuation_of_the_longest_n_gram_is_copied() {
-        // The pair (2, 3) occurs twice; the three tokens before the end only once.
+        // The pair (2, 3) recurs; the final three tokens do not.
         assert_eq!(draft(&[1, 2, 3, 4, 9, 2, 3, 5, 1, 2, 3], 2), [4, 9]);
-        // Of equal n-grams, the last one.
+        // Of several occurrences, the last one counts.
         assert_eq!(draft(&[2, 3, 4, 2, 3, 5, 6, 2, 3], 3), [5, 6, 2]);
     }
 

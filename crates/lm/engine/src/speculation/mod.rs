@@ -1,13 +1,13 @@
 //! Speculative decoding: a step evaluates drafted tokens after the last token of a sequence, and
-//! keeps those that the sequence's own sampler chooses too.
+//! keeps those that the sequence's own sampler selects too.
 //!
-//! The random number of a token depends on its position only, so a sequence has the same tokens
-//! with and without speculation, at every temperature, as far as the device's logits do not depend
-//! on the batch. Grammars, penalties and stop strings see the accepted tokens one by one.
+//! The random number of a token depends only on its position, so a sequence has the same tokens
+//! with and without speculation at every temperature, as long as the device's logits do not depend
+//! on the batch. Grammars, penalties and stop strings process accepted tokens one by one.
 //!
-//! Keys and values of rejected tokens are overwritten later. A recurrent state cannot go back: a
-//! step with drafts writes another slot, which replaces the sequence's slot if all drafts were
-//! accepted. Otherwise the accepted tokens are evaluated again as the start of the next step.
+//! Later steps overwrite keys and values of rejected tokens. A recurrent state cannot be rolled
+//! back: a step with drafts writes another slot, which replaces the sequence's slot if all drafts
+//! were accepted. Otherwise the next step evaluates the accepted tokens again.
 
 mod controller;
 mod draft_model;
@@ -25,12 +25,12 @@ use crate::sequence::Sequence;
 use crate::state::EngineState;
 use crate::{ForwardError, Limits, States};
 
-/// Where drafts come from.
+/// Source of drafts.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Drafter {
-    /// N-gram lookup: what followed the last occurrence of the final tokens in the sequence's own
-    /// text.
+    /// N-gram lookup: copies the tokens that followed the last occurrence of the final tokens in
+    /// the sequence's own text.
     Lookup,
     /// A smaller model.
     Model(DraftModel),
@@ -53,16 +53,16 @@ impl Drafter {
 // Not `#[non_exhaustive]`: callers build it.
 #[derive(Debug)]
 pub struct Speculation {
-    /// Where drafts come from; `None` for no speculation.
+    /// Source of drafts; `None` for no speculation.
     pub drafter: Option<Drafter>,
-    /// Maximum number of drafted tokens of a sequence in one step.
+    /// Maximum number of drafted tokens per sequence and step.
     pub draft_tokens: usize,
-    /// Whether speculation pauses while measured times say that it makes generation slower.
+    /// Whether speculation pauses while it is measured to be slower.
     pub adaptive: bool,
 }
 
 impl Speculation {
-    /// The usual number of drafted tokens.
+    /// Default number of drafted tokens.
     pub const DRAFT_TOKENS: usize = 4;
 
     /// No speculation.
@@ -86,8 +86,8 @@ impl Speculator {
     }
 
     /// Drafts tokens for the next step of the decoding sequences, and allocates pages for them. A
-    /// step with prefill has none: prompts use the rest of the batch. Returns time that is no cost
-    /// of this step.
+    /// step with prefill has no drafts: prompts use the rest of the batch. Returns time that does
+    /// not count for this step.
     pub(crate) fn draft(
         &mut self,
         running: &mut [Sequence],
@@ -98,7 +98,7 @@ impl Speculator {
         if running.is_empty() || !running.iter().all(Sequence::is_decoding) {
             return Ok(Duration::ZERO);
         }
-        // A draft model does not know the rows of images, and a lookup would draft them.
+        // Draft models do not know image rows, and a lookup would draft them.
         if running.iter().any(|sequence| !sequence.images.is_empty()) {
             return Ok(Duration::ZERO);
         }
@@ -109,7 +109,7 @@ impl Speculator {
         let pending: usize = running.iter().map(|sequence| sequence.pending().len()).sum();
         let share = state.limits.max_batch_tokens.saturating_sub(pending) / reserved;
         let most = |sequence: &Sequence| {
-            // Tokens that are evaluated again count, so that chunks do not grow.
+            // Tokens that are evaluated again count as drafts, so that chunks do not grow.
             let again = sequence.pending().len() - 1;
             self.draft_tokens.saturating_sub(again).min(share).min(sequence.draftable(state.context()))
         };
@@ -179,8 +179,8 @@ impl Speculator {
     }
 }
 
-/// Allocates pages for `count` drafts after the tokens of a sequence, as long as `reserved` pages
-/// are left for others; returns for how many there are pages.
+/// Allocates pages for up to `count` drafts after the tokens of a sequence, but leaves `reserved`
+/// pages free. Returns the number of drafts that have pages.
 fn allocate(sequence: &mut Sequence, pages: &mut Pages, count: usize, reserved: usize) -> usize {
     let length = sequence.tokens.len();
     while sequence.pages.len() * pages.size() < length + count && pages.available() > reserved {

@@ -1,13 +1,13 @@
 //! Multi-token prediction: a head that predicts the next token from the model's hidden states.
 //!
 //! The head is a model of one layer. For each token it reads the embedding and the hidden state
-//! before it, from which the model predicted the token. Hidden states exist only after the call
-//! that computed them. So a sequence keeps those that the head has not read, and the head reads
-//! them before their page is published. It uses the page tables of the model, as a draft model
-//! does.
+//! from which the model predicted that token. Hidden states exist only after the call that computed
+//! them, so a sequence keeps those that the head has not read, and the head reads them before their
+//! page is published. Like a draft model, the head uses the model's page tables.
 //!
 //! After tokens from the prefix cache, the hidden state before the next token is unknown, and the
-//! head reads zeros. Its drafts may be worse then, which no text shows.
+//! head reads zeros instead. This may make its drafts worse, but does not change the generated
+//! text.
 
 use roci_lm::sample::Sampler;
 use roci_tokenizer::Tokenizer;
@@ -16,7 +16,7 @@ use super::draft_model::DraftModelError;
 use crate::sequence::Sequence;
 use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, States, call};
 
-/// Tokens that the head may be behind.
+/// Maximum number of tokens that the head may lag behind.
 const BEHIND: usize = 8;
 
 /// The prediction head of a model.
@@ -38,16 +38,16 @@ struct Drafting {
     count: usize,
     sampler: Sampler,
     drafts: Vec<u32>,
-    /// The head's hidden state of the last token or draft.
+    /// The head's hidden state at the last token or draft.
     state: Vec<f32>,
     goes_on: bool,
 }
 
 impl PredictionHead {
-    /// The head of a model with these limits.
+    /// Creates the head of a model with these limits.
     ///
     /// # Errors
-    /// If its KV cache has other pages than the model's.
+    /// If its KV cache has pages of another number or size than the model's.
     pub fn new(forward: Box<dyn Forward>, target: &Limits) -> Result<Self, DraftModelError> {
         super::draft_model::check_pages(forward.limits(), target)?;
         Ok(Self { forward })
@@ -59,8 +59,8 @@ impl PredictionHead {
     }
 
     /// Takes the hidden states of a chunk that the model has evaluated from position `start` on, up
-    /// to the tokens that were accepted. Evaluates the head if a page will be published, or if too
-    /// much is missing.
+    /// to the accepted tokens. Evaluates the head if a page is about to be published, or if the
+    /// head lags too far behind.
     pub(super) fn observe(
         &mut self,
         sequence: &mut Sequence,
@@ -69,12 +69,12 @@ impl PredictionHead {
         page_size: usize,
     ) -> Result<(), ForwardError> {
         let length = sequence.tokens.len();
-        // The head knows no rows of images, and texts that see themselves as a whole are not generated.
+        // The head does not know image rows. Non-causal models do not generate text.
         if !sequence.images.is_empty() || states.is_empty() {
             return Ok(());
         }
         if sequence.draft_evaluated + sequence.head_inputs.len() < start + 1 {
-            // Tokens came from the prefix cache, whose pages the head has read.
+            // These tokens came from the prefix cache; the head has read their pages.
             sequence.draft_evaluated = start;
             sequence.head_inputs = vec![vec![0.0; self.limits().embedding]];
         }
@@ -90,12 +90,12 @@ impl PredictionHead {
         Ok(())
     }
 
-    /// Evaluates what the head lacks of a sequence, without its last token.
+    /// Evaluates tokens that the head has not evaluated yet, except the last one.
     fn catch_up(&mut self, sequence: &mut Sequence) -> Result<(), ForwardError> {
         let most = self.limits().max_batch_tokens;
         loop {
             let start = sequence.draft_evaluated;
-            // The last token is evaluated when the sequence drafts, unless it has ended.
+            // The last token is evaluated when the sequence drafts, unless the sequence has ended.
             let length = sequence.tokens.len();
             let known = if sequence.evaluated == length { length } else { length - 1 };
             let count = sequence.head_inputs.len().min(known.saturating_sub(start)).min(most);
@@ -110,8 +110,8 @@ impl PredictionHead {
         }
     }
 
-    /// Drafts at most `counts` tokens for each sequence. The sequences have pages for them. Pages
-    /// that other sequences may name are published, and so need no more evaluation.
+    /// Drafts at most `counts` tokens for each sequence. The sequences must have pages for them.
+    /// Pages that other sequences may use are published, so they need no more evaluation.
     pub(super) fn draft(
         &mut self,
         running: &mut [Sequence],
@@ -119,7 +119,7 @@ impl PredictionHead {
         tokenizer: &Tokenizer,
     ) -> Result<Vec<Vec<u32>>, ForwardError> {
         let mut drafting = Vec::new();
-        // The tokens that the head lacks of all sequences are evaluated in one call.
+        // One call evaluates the missing tokens of all sequences.
         let share = self.limits().max_batch_tokens / counts.len().max(1);
         for (index, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let sequence = &mut running[index];
@@ -139,7 +139,7 @@ impl PredictionHead {
         let mut drafts = vec![Vec::new(); running.len()];
         for one in drafting {
             let sequence = &mut running[one.sequence];
-            // Drafts are evaluated again with the model's hidden states.
+            // The head evaluates accepted drafts again with the model's hidden states.
             sequence.draft_evaluated = sequence.tokens.len();
             sequence.head_inputs.clear();
             drafts[one.sequence] = one.drafts;
@@ -147,7 +147,7 @@ impl PredictionHead {
         Ok(drafts)
     }
 
-    /// Drafts one token for each sequence that goes on.
+    /// Drafts one token for each sequence that continues.
     fn next_drafts(
         &mut self,
         running: &[Sequence],

@@ -44,7 +44,7 @@ pub(crate) fn hybrid() -> Reference {
     reference_of(&talking_hybrid(), 256)
 }
 
-/// The prediction head of [`hybrid`], which has the same weights with and without.
+/// The prediction head of [`hybrid`]. The model's own weights do not depend on it.
 pub(crate) fn head() -> Reference {
     let file = talking_predicting().open().expect("the synthetic file is valid");
     let head = Model::prediction_head(&file, 256).expect("the file is valid").expect("it has a head");
@@ -238,7 +238,7 @@ impl Forward for MockDevice {
 }
 
 impl MockDevice {
-    /// Checks and records a call, which may fail.
+    /// Checks and records a call, or fails it.
     fn record(&self, chunks: &[Chunk<'_>]) -> Result<(), ForwardError> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let number = calls.len();

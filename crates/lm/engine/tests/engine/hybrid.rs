@@ -94,8 +94,8 @@ fn hybrids_run_with_as_few_states_as_there_are() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Whatever runs at the same time, is cached, preempted or canceled: a request generates what
-    /// it generates alone.
+    /// A request generates the same tokens as alone, whatever runs at the same time, is cached,
+    /// preempted or canceled.
     #[test]
     fn other_requests_do_not_change_a_hybrid(
         picks in prop::collection::vec((0usize..4, 1usize..24, any::<bool>()), 1..7),

@@ -1,4 +1,4 @@
-//! Speculative decoding: the same tokens as without, in fewer steps.
+//! Speculative decoding generates the same tokens in fewer steps.
 
 use proptest::prelude::*;
 use roci_engine::{
@@ -28,11 +28,11 @@ fn plain(recurrent: Recurrent, capacity: KvCapacity) -> Engine {
     start(Box::new(device(recurrent, capacity)))
 }
 
-/// Where drafts come from.
+/// Source of drafts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Method {
     Lookup,
-    /// The target itself, or the model that it shares some layers with.
+    /// The target itself, or a model that shares some layers with it.
     Target,
     Smaller,
     /// The prediction head of the hybrid.
@@ -41,14 +41,14 @@ enum Method {
 
 const METHODS: [Method; 3] = [Method::Lookup, Method::Target, Method::Smaller];
 
-/// A draft model that checks its callers, too.
+/// A draft model that also checks its callers.
 fn draft_device(method: Method, capacity: KvCapacity) -> MockDevice {
     let model = match method {
         Method::Smaller => smaller(),
         Method::Head => head(),
         _ => reference(256),
     };
-    // Other limits than the target's.
+    // Limits that differ from the target's.
     let capacity = KvCapacity { max_batch_tokens: 10, max_chunks: 7, ..capacity };
     MockDevice::of(ReferenceForward::new(model, capacity))
 }
@@ -85,7 +85,7 @@ fn events(engine: &Engine, request: Request) -> (Vec<Token>, String) {
     }
 }
 
-/// The request with a text of three letters, in which n-grams recur.
+/// The request, with a text of three letters in which n-grams recur.
 fn repetitive(request: Request) -> Request {
     let tokenizer = tokenizer();
     let letters = ["a", "b", "c"].map(|text| (tokenizer.id(text).expect("the model has it"), 1000.0));
@@ -152,8 +152,8 @@ fn a_prediction_head_changes_nothing_but_the_number_of_steps() {
     compare(Recurrent(true), &[Method::Head]);
 }
 
-/// All calls of the engine give the head what one call from the start would give it: the drafts of
-/// the first step are those of the reference.
+/// All calls of the engine give the head the same inputs as one call from the start: the drafts of
+/// the first step match the reference.
 #[test]
 fn a_prediction_head_reads_the_states_before_its_tokens() {
     let (model, head) = (hybrid(), head());
@@ -207,7 +207,7 @@ fn accepted_tokens_take_no_steps() {
 fn a_model_that_drafts_for_itself_is_always_right() {
     let prompts = ["Once upon a time", "You are a helpful machine.", "You are a helpful machine. Answer.", "x"];
     let engine = drafting(Recurrent(false), Method::Target, capacity(60), 4);
-    // Sampled texts, together and with shared prefixes; the draft model is behind at first.
+    // Sampled texts, concurrent and with shared prefixes; the draft model lags behind at first.
     for round in 0..3 {
         let running: Vec<_> = (0..)
             .zip(prompts)
@@ -277,7 +277,7 @@ fn a_full_context_ends_the_text_at_the_same_token() {
     }
 }
 
-/// Texts of two letters have the distribution that the model computes.
+/// Texts of two letters have the distribution that the model defines.
 #[test]
 fn sampled_tokens_have_the_distribution_of_the_model() {
     let sampling = |seed| {
@@ -328,7 +328,7 @@ fn sampled_tokens_have_the_distribution_of_the_model() {
         assert!(statistics.drafted_tokens > statistics.accepted_tokens, "{statistics:?}");
         // The quantile 0.9999 of the chi-square distribution with 31 degrees of freedom.
         assert!(distance(&counts) < 70.0, "{method:?}: {counts:?} instead of {expected:?}");
-        // A sampler that prefers one unlikely text in ten is found.
+        // The test also fails for a sampler that prefers one unlikely text in ten.
         let unlikely = (0..texts.len()).min_by(|&a, &b| expected[a].total_cmp(&expected[b])).expect("there are texts");
         let mut biased: Vec<f64> = counts.iter().map(|count| 0.9 * count).collect();
         biased[unlikely] += 0.1 * total as f64;
@@ -349,8 +349,8 @@ fn adaptive_speculation_changes_no_token() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever runs at the same time, is cached, preempted or canceled: a request generates what
-    /// it generates alone and without speculation.
+    /// A request generates the same tokens as alone and without speculation, whatever runs at the
+    /// same time, is cached, preempted or canceled.
     #[test]
     fn other_requests_do_not_change_a_speculative_one(
         picks in prop::collection::vec((0usize..4, 1usize..40, any::<bool>(), any::<bool>()), 1..7),

@@ -1,4 +1,4 @@
-//! Models whose tokens see the whole text, and rerankers, through the engine on the reference.
+//! Non-causal models and rerankers, through the engine on the reference.
 
 use roci_base::Hint as _;
 use roci_engine::{EngineError, KvCapacity, ReferenceForward, Request};
@@ -60,7 +60,7 @@ fn a_whole_text_is_one_chunk_and_shares_nothing() {
     let calls = forward.calls();
     let engine = start(Box::new(forward));
     let tokens = case.tokens(80);
-    // The longest is the oldest: shorter ones that come later do not pass it by.
+    // The longest text is the oldest: later, shorter ones do not overtake it.
     let texts: Vec<Vec<u32>> = [20, 9, 9, 4].iter().map(|&length| tokens[..length].to_vec()).collect();
     let submit = |(index, text): (usize, &Vec<u32>)| {
         let (thread, text) = (engine.clone(), text.clone());
@@ -100,7 +100,7 @@ fn texts_beyond_a_batch_and_generation_are_refused() {
     let error = engine.generate(Request { prompt: vec![1], ..Request::default() }).expect_err("it cannot generate");
     assert_eq!(error, EngineError::NotGenerative);
     assert!(error.hint().is_some_and(|hint| hint.contains("/v1/embeddings")));
-    // Models that see earlier tokens only are evaluated in parts.
+    // Causal models evaluate a text in parts.
     let causal = self::case("qwen3-embedding");
     let engine = start(Box::new(forward(&causal)));
     let text = causal.tokens(40);

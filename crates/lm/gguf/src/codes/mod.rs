@@ -56,13 +56,13 @@ impl CodeGroup {
     }
 }
 
-/// The entries that the indices of an IQ type select.
+/// The codebook of an IQ type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// Eight numbers of two bits, first in the lowest bits: of 8, 25 and 43, or of -1, 0 and 1 for
-    /// the one-bit types.
+    /// Eight 2-bit indices per entry, first in the lowest bits: of 8, 25 and 43, or of -1, 0 and 1
+    /// for the one-bit types.
     Eight(&'static [u16]),
-    /// Four magnitudes of a byte, first in the lowest byte.
+    /// Four magnitudes per entry, one byte each, first in the lowest byte.
     Four(&'static [u32]),
 }
 
@@ -106,7 +106,7 @@ impl Type {
         each_type!(fine)
     }
 
-    /// The grid of an IQ type. `None` for types without a grid.
+    /// The codebook of an IQ type; `None` for types without one.
     pub fn grid(self) -> Option<Grid> {
         Some(match self {
             Self::IQ1_S | Self::IQ1_M => Grid::Eight(&grid_data::IQ1),

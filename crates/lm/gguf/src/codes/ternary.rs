@@ -66,8 +66,8 @@ pub fn q2_0(block: &[u8; 18], group: usize) -> CodeGroup {
 /// E2M1 values times two; scales are halved to match.
 const E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
-/// Half of an 8-bit float with four bits of exponent and three of mantissa. Its sign is ignored,
-/// and its NaN without the sign counts as zero.
+/// Half of an 8-bit float with four exponent bits and three mantissa bits. The sign is ignored, and
+/// NaN counts as zero.
 #[inline]
 fn half_e4m3(bits: u8) -> f32 {
     let (exponent, mantissa) = (bits >> 3 & 0xf, bits & 7);

@@ -1,19 +1,19 @@
 //! Searches for scales: the quantizers try several for each group and keep the one with the least
 //! weighted error.
 //!
-//! Every operation, and the order of operations, decides about the bytes of a block. A comment at a
-//! function names its counterpart in ggml's `ggml-quants.c`.
+//! The bytes of a block depend on every operation and on their order. Function comments name the
+//! counterparts in ggml's `ggml-quants.c`.
 
 use super::lanes::{Groups, each, nearest, peaks, sums};
 
-/// Groups whose values are all smaller are zero.
+/// If all magnitudes of a group are smaller, the group is zero.
 pub(super) const MIN_PEAK: f32 = 1e-15;
 
 /// A scale for each lane.
 #[derive(Clone, Copy)]
 pub(super) struct Scale<const L: usize> {
     pub(super) scale: [f32; L],
-    /// The codes are the values times this factor, rounded. 0 for a group of zeros.
+    /// A code is the value times this factor, rounded. 0 for a group of zeros.
     inverse: [f32; L],
 }
 
@@ -23,13 +23,13 @@ pub(super) struct ScaleAndMin<const L: usize> {
     pub(super) scale: [f32; L],
     /// Subtracted from the products of codes and scale.
     pub(super) min: [f32; L],
-    /// The codes are the distances of the values from `base` times this factor, rounded.
+    /// A code is the distance of the value from `base` times this factor, rounded.
     inverse: [f32; L],
     base: [f32; L],
 }
 
-/// Scales to try for groups with a minimum: the number of steps between minimum and maximum is the
-/// maximum code plus `first`, `first + step` and so on.
+/// Candidate scales for groups with a minimum: the number of steps between minimum and maximum is
+/// the maximum code plus `first`, `first + step` and so on.
 #[derive(Clone, Copy)]
 pub(super) struct Search {
     pub(super) first: f32,
@@ -49,7 +49,7 @@ pub(super) fn signed(scaled: f32, most: i32) -> i32 {
     nearest(scaled).clamp(-most, most - 1)
 }
 
-/// Sums of weight, value and code, and of weight and the square of the code.
+/// Per lane, the sum of `weight * value * code` and the sum of `weight * code²`.
 #[inline(always)]
 fn products<const N: usize, const L: usize>(
     x: &Groups<N, L>,
@@ -115,8 +115,8 @@ impl<const L: usize> Scale<L> {
     }
 }
 
-/// Fits a scale for codes from `-most` to `most - 1`, and changes single codes while that lowers
-/// the error; returns the codes plus `most`. Counterpart: `make_q3_quants`.
+/// Fits a scale for codes from `-most` to `most - 1`, then changes single codes as long as that
+/// lowers the error. Returns the codes plus `most`. Counterpart: `make_q3_quants`.
 #[inline(always)]
 pub(super) fn refine_scale<const N: usize, const L: usize>(x: &Groups<N, L>, most: i32) -> ([f32; L], [[u8; L]; N]) {
     let peaks = peaks(x);
@@ -174,7 +174,7 @@ pub(super) fn unsigned(scaled: f32, most: i32) -> i32 {
 }
 
 /// Fits a scale and a minimum for codes from 0 to `most`. Counterparts: `make_qkx2_quants` and
-/// `make_qkx3_quants`, which differ only in the weights that they use by default.
+/// `make_qkx3_quants`, which differ only in their default weights.
 #[inline(always)]
 pub(super) fn fit_scale_and_min<const N: usize, const L: usize>(
     x: &Groups<N, L>,
@@ -192,7 +192,7 @@ pub(super) fn fit_scale_and_min<const N: usize, const L: usize>(
             weighted[lane] += weight[lane] * x[lane];
         }
     }
-    // The values are not below 0 plus codes times a scale, so that the minimum needs no sign.
+    // The values are at least 0 plus codes times a scale, so the minimum needs no sign.
     let first_min = each(&min, |min| if min > 0.0 { 0.0 } else { min });
     let mut min = first_min;
     let (mut inverse, mut scale, mut least) = ([0.0; L], [0.0; L], [0.0; L]);
@@ -245,7 +245,7 @@ pub(super) fn fit_scale_and_min<const N: usize, const L: usize>(
             scale[lane] = if better { slope[lane] } else { scale[lane] };
             inverse[lane] = if better { candidate[lane] } else { inverse[lane] };
             base[lane] = if better { min[lane] } else { base[lane] };
-            // The next candidates measure from the new minimum.
+            // The next candidates use the new minimum.
             min[lane] = if better { offset[lane] } else { min[lane] };
         }
     }
@@ -266,8 +266,8 @@ impl<const L: usize> ScaleAndMin<L> {
     }
 }
 
-/// Fits a scale for values that are not negative, with codes from 0 to `most`: the scales and
-/// minimums of a block's groups, weighted by the sums of their weights. Counterpart:
+/// Fits a scale for non-negative values with codes from 0 to `most`. The values are the scales or
+/// minimums of a block's groups, weighted by the sums of the groups' weights. Counterpart:
 /// `make_qp_quants`.
 #[inline(always)]
 pub(super) fn fit_positive<const N: usize>(x: &[f32; N], weights: &[f32; N], most: i32) -> (f32, [u8; N]) {

@@ -1,4 +1,4 @@
-//! IQ4_NL and IQ4_XS: four-bit codes of values that are not evenly spaced.
+//! IQ4_NL and IQ4_XS: four-bit codes of a non-uniform codebook.
 
 use half::f16;
 
@@ -13,7 +13,7 @@ const GROUP: usize = 32;
 /// Groups in a block of IQ4_XS.
 const GROUPS: usize = BLOCK / GROUP;
 
-/// Midpoints between the values of neighboring codes. A midpoint takes the larger code.
+/// Midpoints between neighboring values of the codebook. A midpoint rounds to the larger code.
 const MIDPOINTS: [f32; 15] = {
     let mut midpoints = [0.0; 15];
     let mut at = 0;
@@ -24,13 +24,13 @@ const MIDPOINTS: [f32; 15] = {
     midpoints
 };
 
-/// The code whose value is nearest.
+/// The code of the nearest value.
 #[inline(always)]
 fn code(scaled: f32) -> u8 {
     MIDPOINTS.iter().map(|midpoint| u8::from(scaled >= *midpoint)).sum()
 }
 
-/// The nearest value that has a code.
+/// The nearest value of the codebook.
 #[inline(always)]
 fn nearest_value(scaled: f32) -> f32 {
     let mut nearest = f32::from(IQ4[0]);
@@ -40,7 +40,7 @@ fn nearest_value(scaled: f32) -> f32 {
     nearest
 }
 
-/// Sums of weight, value and coded value, and of weight and the square of the coded value.
+/// The sum of `weight * value * coded value` and the sum of `weight * coded value²`.
 #[inline(always)]
 fn products(
     x: &Groups<GROUP, LANES>,
@@ -85,7 +85,7 @@ fn fit_scales(x: &Groups<GROUP, LANES>, weights: &Groups<GROUP, LANES>) -> [f32;
     scales
 }
 
-/// The scales of up to 32 groups. `mean_squares` is for the weights with importance.
+/// The scales of up to 32 groups. `mean_squares` is used for the weights if there is an importance.
 #[inline(always)]
 fn scales(values: &[f32], weights: Option<&[f32]>, mean_squares: &[f32; LANES]) -> [f32; LANES] {
     let x = transpose(values);

@@ -82,8 +82,8 @@ impl WithMin {
         }
     }
 
-    /// Quantizes the scales, or minimums, of a block's groups. They are not negative. With
-    /// importance, they are weighted by the sums from lane `first` on.
+    /// Quantizes the scales, or minimums, of a block's groups, which are not negative. With
+    /// importance, they are weighted by the groups' sums of weights, from lane `first` on.
     #[inline(always)]
     fn quantize_scales<const G: usize>(
         &self,
@@ -165,7 +165,7 @@ fn put_scales_and_mins(block: &BlockWithMin<8>, out: &mut Output<'_>) {
     out.bytes.extend(packed);
 }
 
-/// Codes of a block with scales only: each value divided by its group's scale, plus `most`. Groups
+/// Codes of a block without minimums: each value divided by its group's scale, plus `most`. Groups
 /// whose scale is 0 have the codes of `fitted`.
 #[inline(always)]
 fn symmetric_codes(
@@ -188,7 +188,7 @@ fn symmetric_codes(
     codes
 }
 
-/// The first scale of maximum magnitude.
+/// The first scale with the maximum magnitude.
 #[inline(always)]
 fn largest(scales: &[f32]) -> f32 {
     scales.iter().fold(0.0, |largest: f32, scale| if scale.abs() > largest.abs() { *scale } else { largest })
@@ -205,7 +205,7 @@ pub(super) fn q3_k(values: &[f32], weights: Option<&[f32]>, out: &mut Output<'_>
                 let inverse = -32.0 / largest(scales);
                 let is_zero = largest(scales) == 0.0;
                 let quantize = |group: usize| nearest(inverse * scales[group]).clamp(-32, 31) as i8;
-                // The codes of zero scales are 0, which means -32.
+                // Zero scales have the code 0, which stands for -32.
                 let quantized = std::array::from_fn(|group| if is_zero { -32 } else { quantize(group) });
                 let scale = f16::from_f32(if is_zero { 0.0 } else { 1.0 / inverse });
                 let fitted = |group: usize, _: &_| std::array::from_fn(|at| codes[at][first + group]);
@@ -278,7 +278,7 @@ pub(super) fn q6_k(values: &[f32], weights: Option<&[f32]>, out: &mut Output<'_>
     }
 }
 
-/// Codes of two bits: 32 bytes hold 128 values, each 32 of them at the same bits.
+/// 2-bit codes: 32 bytes hold 128 values; each 32 consecutive values have the same bit position.
 #[inline(always)]
 fn two_bits(codes: &[u8; BLOCK]) -> [u8; 64] {
     let mut packed = [0; 64];
@@ -290,7 +290,7 @@ fn two_bits(codes: &[u8; BLOCK]) -> [u8; 64] {
     packed
 }
 
-/// One bit of every code: 32 bytes, each 32 values at the same bit.
+/// One bit of every code: 32 bytes; each 32 consecutive values have the same bit position.
 #[inline(always)]
 fn one_bit(codes: &[u8; BLOCK], bit: u32) -> [u8; 32] {
     let mut packed = [0; 32];

@@ -1,8 +1,8 @@
 //! Groups of values side by side, and the arithmetic that all quantizers share.
 //!
 //! The bytes of a block depend on the order of every sum, so a sum cannot be split into partial
-//! sums. Groups do not depend on each other: the quantizers put a group into each lane, and the
-//! compiler turns loops over lanes into vector instructions.
+//! sums. Groups are independent: the quantizers put one group into each lane, and the compiler
+//! vectorizes loops over lanes.
 
 /// Groups that are fitted at once. The compiler vectorizes loops of this length instead of
 /// unrolling them.
@@ -23,8 +23,8 @@ pub(super) fn transpose<const N: usize>(values: &[f32]) -> Groups<N, LANES> {
     groups
 }
 
-/// Applies a function to each value. `array::map` may remain a call of a function, which is compiled
-/// without the caller's instructions.
+/// Applies a function to each value. `array::map` may stay a function call, compiled without the
+/// caller's CPU features.
 #[inline(always)]
 pub(super) fn each<T: Copy, U: Copy + Default, const N: usize>(values: &[T; N], of: impl Fn(T) -> U) -> [U; N] {
     let mut out = [U::default(); N];
@@ -74,8 +74,8 @@ pub(super) fn peaks<const N: usize, const L: usize>(groups: &Groups<N, L>) -> [f
     peaks
 }
 
-/// The weights of values with importance: a value counts more if its magnitude, or the mean square
-/// of its block or row, is large.
+/// The weights of values with importance: a value counts more if its magnitude is large, or the
+/// mean square of its block or row.
 #[inline(always)]
 pub(super) fn importance<const N: usize>(
     x: &Groups<N, LANES>,
@@ -91,9 +91,9 @@ pub(super) fn importance<const N: usize>(
     out
 }
 
-/// The maximum magnitude; infinity and NaN count as larger than any number. Bits of magnitudes are
-/// ordered as the magnitudes are, and unlike a maximum of floats, one of integers has no order that
-/// the compiler must keep.
+/// The maximum magnitude; infinity and NaN count as larger than any number. The bits of magnitudes
+/// have the same order as the magnitudes, and an integer maximum vectorizes, because the compiler
+/// may reorder it.
 #[inline(always)]
 pub(super) fn max_magnitude(values: &[f32]) -> f32 {
     f32::from_bits(values.iter().fold(0, |max, value| max.max(value.abs().to_bits())))
@@ -105,8 +105,8 @@ pub(super) fn sum_of_squares(values: &[f32]) -> f32 {
     values.iter().fold(0.0, |sum, value| sum + value * value)
 }
 
-/// The nearest integer, ties to even, by the reference's trick: a sum with 1.5 * 2^23 has no
-/// fraction bits. Magnitudes of 2^22 and more wrap, as there.
+/// The nearest integer, ties to even. As in the reference, adding 1.5 * 2^23 rounds away the
+/// fraction bits, and magnitudes from 2^22 on wrap.
 #[inline(always)]
 pub(super) fn nearest(value: f32) -> i32 {
     ((value + 12_582_912.0).to_bits() & 0x007f_ffff).cast_signed() - 0x0040_0000

@@ -5,7 +5,7 @@
 use super::Output;
 use crate::Type;
 
-/// Quantizes to a type of blocks.
+/// Quantizes to a block type.
 pub(super) fn run(kind: Type, values: &[f32], weights: Option<&[f32]>, out: &mut Output<'_>) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {

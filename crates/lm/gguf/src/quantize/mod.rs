@@ -46,13 +46,13 @@ impl Type {
         self.quantize_with(values, None, out)
     }
 
-    /// Quantizes one row and appends the blocks. Errors of values count by their importance: the
-    /// mean square of the inputs that they are multiplied with. Types that do not
-    /// [use it](Self::uses_importance) ignore it.
+    /// Quantizes one row and appends the blocks. The error of a value is weighted by its
+    /// importance: the mean square of the inputs that it is multiplied with. Types that do not [use
+    /// it](Self::uses_importance) ignore it.
     ///
     /// # Errors
-    /// The same as those of [`quantize`](Self::quantize), and if there is not one importance for
-    /// each value.
+    /// Those of [`quantize`](Self::quantize), and if the number of importances is not the number of
+    /// values.
     pub fn quantize_row(self, row: &[f32], importance: &[f32], out: &mut Vec<u8>) -> Result<(), Error> {
         if importance.len() != row.len() {
             let expected = format!("an importance for each, not {}", importance.len());
@@ -61,8 +61,9 @@ impl Type {
         self.quantize_with(row, Some(importance), out)
     }
 
-    /// Above all values of the type. The largest ones of types with f16 scales are those of Q6_K,
-    /// 65,504 * 128 * 32. The square of a much larger value is infinite, and would make a scale 0.
+    /// Greater than all values that the types can represent. The largest values of types with f16
+    /// scales are those of Q6_K, 65,504 * 128 * 32. The square of a much larger value is infinite
+    /// and would make a scale 0.
     fn limit(self) -> f32 {
         if self == Self::MXFP4 { f32::INFINITY } else { 2f32.powi(28) }
     }
@@ -103,7 +104,7 @@ fn half_floats(values: &[f32], out: &mut Vec<u8>) {
     }
 }
 
-/// Quantizes to a type of blocks. Compiled once for each level of instructions.
+/// Quantizes to a block type. Compiled once per instruction-set level.
 #[inline(always)]
 fn blocks(kind: Type, values: &[f32], weights: Option<&[f32]>, out: &mut Output<'_>) {
     let max = lanes::max_magnitude(values);
@@ -134,7 +135,7 @@ fn blocks(kind: Type, values: &[f32], weights: Option<&[f32]>, out: &mut Output<
     }
 }
 
-/// The first value of maximum magnitude, and its index. NaN counts as larger than any number.
+/// The first value with the maximum magnitude, and its index. NaN counts as larger than any number.
 fn largest(values: &[f32]) -> (usize, f32) {
     let mut most = (0, 0.0f32);
     for (at, value) in values.iter().enumerate() {
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn values_that_do_not_fit_are_rejected_by_index() {
         for kind in quantizers().filter(|kind| kind.is_quantized()) {
-            // A scale of MXFP4 is a power of two as large as f32 has.
+            // A scale of MXFP4 is a power of two, up to the largest one of f32.
             let largest = if kind == Type::MXFP4 { 3e38 } else { 1e30 };
             for bad in [f32::NAN, f32::INFINITY, largest] {
                 let mut values = [0.25; 512];

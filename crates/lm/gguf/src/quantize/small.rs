@@ -4,7 +4,7 @@ use super::fit::{FINE, fit_scale, fit_scale_and_min};
 use super::lanes::{LANES, each, importance, max_magnitude, reciprocal, sum_of_squares, transpose};
 use super::output::Output;
 
-/// The first value of maximum magnitude; 0 if all are 0.
+/// The first value with the maximum magnitude; 0 if all are 0.
 #[inline(always)]
 fn peak(values: &[f32; 32]) -> f32 {
     let max = max_magnitude(values);
@@ -17,16 +17,16 @@ fn peak(values: &[f32; 32]) -> f32 {
     }
 }
 
-/// The minimum and the maximum, of equal ones the first.
+/// The minimum and the maximum; the first of equal values.
 #[inline(always)]
 fn min_and_max(values: &[f32; 32]) -> (f32, f32) {
-    // Integers in the order of the numbers; the way back is the same.
+    // Integers with the order of the floats; applying the function twice returns the float.
     let ordered = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
     let bits = each(values, |value| ordered(value.to_bits().cast_signed()));
     let number = |bits: i32| f32::from_bits(ordered(bits).cast_unsigned());
     let min = number(bits.iter().fold(i32::MAX, |min, bits| min.min(*bits)));
     let max = number(bits.iter().fold(i32::MIN, |max, bits| max.max(*bits)));
-    // Only zeros are equal and have different bits.
+    // Zeros are the only equal values with different bits.
     let first =
         |value: f32| if value == 0.0 { *values.iter().find(|zero| **zero == 0.0).unwrap_or(&value) } else { value };
     (first(min), first(max))
@@ -101,8 +101,8 @@ pub(super) fn weighted_from_min(row: &[f32], weights: &[f32], most: u8, out: &mu
     }
 }
 
-/// Midpoints between the magnitudes of E2M1, 0, 0.5, 1, 1.5, 2, 3, 4 and 6, times two. A value at a
-/// midpoint takes the smaller magnitude.
+/// Midpoints between the doubled magnitudes of E2M1. A value at a midpoint rounds to the smaller
+/// magnitude.
 const E2M1_MIDPOINTS: [f32; 7] = [0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0];
 
 #[inline(always)]
@@ -110,7 +110,7 @@ pub(super) fn mxfp4(values: &[f32], out: &mut Output<'_>) {
     for values in values.as_chunks::<32>().0 {
         let peak = max_magnitude(values);
         let exponent = (floor_log2(peak) + 125).max(0);
-        // 2^127 and more would be infinite when dequantized.
+        // Larger exponents would be infinite when dequantized.
         out.is_valid &= exponent < 252;
         // Half the scale, since the magnitudes are doubled: 2^(exponent - 128).
         let bits = if exponent < 2 { 0x0020_0000 << exponent } else { (exponent as u32 - 1) << 23 };
@@ -125,8 +125,8 @@ pub(super) fn mxfp4(values: &[f32], out: &mut Output<'_>) {
     }
 }
 
-/// The floor of the logarithm, after it is rounded to f32: just below a power of two the result is
-/// that power's, as in the reference. -127 for 0 and subnormals.
+/// The floor of the logarithm, which is first rounded to f32 as in the reference: just below a
+/// power of two the result is that power's exponent. -127 for 0 and subnormals.
 fn floor_log2(value: f32) -> i32 {
     let exponent = (value.to_bits() >> 23) as i32 - 127;
     let is_close_to_next = value.to_bits() & 0x007f_ff00 == 0x007f_ff00;
@@ -152,8 +152,8 @@ mod tests {
     fn the_logarithm_is_rounded_before_its_floor() {
         let below = |value: f32| f32::from_bits(value.to_bits() - 1);
         assert_eq!([1.0, 1.5, 2.0, 0.75, 0.0].map(floor_log2), [0, 0, 1, -1, -127]);
-        // The logarithm is 2^-23.5 below the next integer. f32 has such a value below 0 and 2, but
-        // not below 3.
+        // The logarithm is 2^-23.5 below the next integer. Around 0 and 2, f32 has values that
+        // close to the integer, around 3 it does not.
         assert_eq!([below(1.0), below(4.0), below(8.0)].map(floor_log2), [-1, 1, 3]);
     }
 }

@@ -128,14 +128,14 @@ impl Norm {
     }
 }
 
-/// The part of a layer that reads earlier tokens.
+/// The part of a layer that mixes tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mixer {
     /// Attention to all earlier tokens, by keys and values in the KV cache.
     Attention(Attention),
     /// A gated delta net, with a recurrent state of fixed size.
     DeltaNet(DeltaNet),
-    /// A short convolution between gates, whose state is its last inputs.
+    /// A short convolution between gates; its state is its last inputs.
     GatedConvolution(GatedConvolution),
     /// A selective state space, with a recurrent state of fixed size.
     StateSpace(StateSpace),
@@ -190,9 +190,9 @@ impl Mixer {
 /// Values of the recurrent state of a sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateSize {
-    /// Last inputs of the convolution.
+    /// Last inputs of the convolution, in values.
     pub window: usize,
-    /// Matrices of the heads.
+    /// Matrices of the heads, in values.
     pub matrices: usize,
 }
 
@@ -212,16 +212,16 @@ pub struct Layer {
     pub mixers: Vec<Mixer>,
     /// Feed-forward block.
     pub feed_forward: Option<FeedForward>,
-    /// Whether feed-forward reads the same residual stream as the mixers, instead of that after
-    /// them.
+    /// Whether feed-forward reads the same residual stream as the mixers, instead of the stream
+    /// after them.
     pub parallel: bool,
-    /// Input of this layer alone, added to the residual stream after feed-forward.
+    /// Per-layer embedding of this layer, added to the residual stream after feed-forward.
     pub per_layer: Option<PerLayerInput>,
-    /// A value that the residual stream is multiplied by at the end.
+    /// Factor of the residual stream at the end of the layer.
     pub output_scale: Option<Vector>,
-    /// Branch beside the mixer.
+    /// Low-rank branch parallel to the mixer (LAuReL).
     pub low_rank: Option<LowRankBranch>,
-    /// How the layer reads and writes several residual streams.
+    /// Mixing of several residual streams (AltUp).
     pub streams: Option<StreamMixing>,
     /// Norms of the residual stream after each block.
     pub stream_norms: StreamNorms,
@@ -237,7 +237,7 @@ impl Layer {
         blocks.chain(extra).chain(low_rank).chain(streams)
     }
 
-    /// The vectors of what is neither the mixer nor feed-forward.
+    /// The vectors outside the mixers and feed-forward.
     pub fn extra_vectors(&self) -> impl Iterator<Item = &Vector> {
         let per_layer = self.per_layer.iter().map(|block| &block.post_norm);
         let low_rank = self.low_rank.iter().map(|block| &block.post_norm);

@@ -30,7 +30,7 @@ struct Ropes {
 }
 
 /// Limits of the RoPE frequency factors.
-/// A factor of 1e30 stands for a pair that does not rotate.
+/// Files use a factor of 1e30 for pairs that do not rotate.
 const FACTORS: Range<f32> = 1e-6..1e31;
 
 impl<'a> Builder<'a> {
@@ -256,7 +256,7 @@ impl<'a> Builder<'a> {
         let (key_length, value_length) = self.config.head_lengths(index);
         let (heads, kv_heads) = (self.config.heads[index], self.config.kv_heads[index]);
         let kv_layer = self.config.kv_layers[index];
-        // Files may have tensors of keys and values that no layer computes.
+        // Files may have key and value tensors in layers that do not compute keys and values.
         let kv_name = |part: &str| format!("blk.{}.{part}", kv_layer.unwrap_or(index));
         let name = |part: &str| format!("blk.{index}.{part}");
         let outputs = [heads * key_length, kv_heads * key_length, kv_heads * value_length];
@@ -289,7 +289,7 @@ impl<'a> Builder<'a> {
             (true, None) => &self.ropes.whole,
             (true, Some(_)) => &self.ropes.local,
         };
-        // A window on both sides has no effect on texts that are not longer than half of it.
+        // A two-sided window has no effect on sequences of at most half its length.
         let causal = self.config.encoder.causal;
         let window = window.filter(|window| causal || self.context > window / 2 + 1);
         // Neither has an effect before its first step.

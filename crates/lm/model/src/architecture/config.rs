@@ -31,7 +31,7 @@ pub struct Config {
     pub embedding: usize,
     /// Vocabulary size.
     pub vocabulary: usize,
-    /// Query heads, per layer; 0 in some models without attention.
+    /// Query heads, per layer; 0 in layers of some models without attention.
     pub heads: Vec<usize>,
     /// Key and value heads, per layer; 0 in some layers without attention.
     pub kv_heads: Vec<usize>,
@@ -39,11 +39,11 @@ pub struct Config {
     pub key_length: usize,
     /// Length of a value head.
     pub value_length: usize,
-    /// Lengths of key and value heads in layers with a window, if they differ.
+    /// Lengths of key and value heads in layers with a window, if they differ from other layers.
     pub window_lengths: Option<(usize, usize)>,
     /// For each layer, the earlier one whose keys and values it reads instead of its own.
     pub kv_layers: Vec<Option<usize>>,
-    /// Length of the input of a layer, in models with per-layer embeddings.
+    /// Length of a layer's per-layer embedding, in models that have one.
     pub per_layer_length: Option<usize>,
     /// Residual streams, if there are several.
     pub streams: Option<StreamConfig>,
@@ -89,7 +89,7 @@ pub struct Config {
     pub rope: RopeConfig,
     /// Pooling type of embeddings.
     pub pooling: Pooling,
-    /// What concerns models for embeddings and scores.
+    /// Hyperparameters of embedding models and rerankers.
     pub encoder: EncoderConfig,
 }
 
@@ -133,7 +133,7 @@ impl Config {
         Self::read_layers(metadata, false)
     }
 
-    /// The same, also of the layers that predict further tokens.
+    /// [`read`](Self::read), including the layers of prediction heads.
     pub(super) fn read_all_layers(metadata: &Metadata) -> Result<(Self, &'static ArchitectureTraits), ModelError> {
         Self::read_layers(metadata, true)
     }
@@ -148,7 +148,7 @@ impl Config {
         let count = if all { count.all() } else { count };
         let layers = count.computed;
         let embedding = keys.needed("embedding_length", MAX_LENGTH)?;
-        // 0 stands for a block that a layer lacks.
+        // 0 means that a layer lacks the block.
         let least = u64::from(traits.hybrid == HybridTraits::None);
         let heads = keys.each("attention.head_count", count, least..=MAX_HEADS)?;
         let heads = heads.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("attention.head_count")))?;
@@ -252,7 +252,7 @@ impl Config {
         self.heads.len()
     }
 
-    /// The same with one of the layers, without gated delta nets.
+    /// The hyperparameters of a single layer, without gated delta nets.
     pub(super) fn only(self, layer: usize) -> Self {
         Self {
             heads: vec![self.heads[layer]],
@@ -328,7 +328,7 @@ impl DeltaNetConfig {
     }
 }
 
-/// Checks that layers have the heads and the feed-forward lengths of their blocks.
+/// Checks that layers have the heads and feed-forward lengths that their blocks need.
 fn check_blocks(
     keys: &Keys<'_>,
     blocks: &[LayerBlocks],
@@ -403,7 +403,7 @@ fn window_lengths(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option
     Ok(Some((key, keys.needed("attention.value_length_swa", MAX_LENGTH)?)))
 }
 
-/// Length of the input of a layer; 0 in the file means none.
+/// Length of a layer's per-layer embedding; 0 in the file means none.
 fn per_layer_length(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<usize>, ModelError> {
     let name = "embedding_length_per_layer_input";
     if !traits.per_layer_embedding || keys.integer(name)?.unwrap_or(0) == 0 {

@@ -1,5 +1,4 @@
-//! Models for embeddings and scores of texts: what is done before the first layer and after the
-//! last.
+//! Embedding models and rerankers: the parts before the first layer and after the last one.
 
 use super::blocks::{
     Activation, InputEmbedding, Matrix, Norm, Pooled, PooledActivation, PooledLayer, PooledTokens, StreamNorms,
@@ -13,11 +12,11 @@ use super::traits::{ArchitectureTraits, HybridTraits, InputTraits, RankTraits};
 /// Maximum number of labels of a classification head.
 const MAX_LABELS: usize = 1 << 12;
 
-/// Hyperparameters of models for embeddings and scores.
+/// Hyperparameters of embedding models and rerankers.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EncoderConfig {
-    /// Whether tokens see only earlier ones. Models without it cannot generate text.
+    /// Whether tokens attend only to earlier tokens. Non-causal models cannot generate text.
     pub causal: bool,
     /// Maximum bias of ALiBi.
     pub alibi: Option<f32>,
@@ -61,7 +60,7 @@ impl EncoderConfig {
         if labels > MAX_LABELS {
             return Err(ModelError::config(key, format!("{labels} labels are out of range: 1 to {MAX_LABELS}")));
         }
-        // The shapes of the tensors say the same as the lengths of the inputs.
+        // The tensor shapes also give the input lengths.
         keys.key("dense_2_feat_in");
         keys.key("dense_3_feat_in");
         let dense = [keys.count("dense_2_feat_out", MAX_LENGTH)?, keys.count("dense_3_feat_out", MAX_LENGTH)?];
@@ -113,8 +112,8 @@ impl Builder<'_> {
         })
     }
 
-    /// The norm of the model: where the residual stream is normalized after each block, that of
-    /// the last layer.
+    /// The final norm. In models that normalize the residual stream after each block, it is the
+    /// last such norm.
     pub(super) fn output_norm(&self) -> Result<Norm, ModelError> {
         if self.traits.stream_norms {
             let last = self.config.layers() - 1;
@@ -123,7 +122,7 @@ impl Builder<'_> {
         self.residual_norm(self.traits.output_norm)
     }
 
-    /// How hidden states are pooled; `None` if the pooling type gives no vector of a text.
+    /// How hidden states are pooled; `None` if the pooling type gives no single vector.
     pub(super) fn pooled(&self) -> Result<Option<Pooled>, ModelError> {
         if self.config.pooling == Pooling::Rank {
             return self.classification_head();
@@ -157,7 +156,7 @@ impl Builder<'_> {
         let labels = self.config.encoder.labels;
         let has_output = self.has("cls.output.weight");
         if self.has("cls.weight") {
-            // Some heads have this layer alone.
+            // Some heads have only this layer.
             let linear = self.linear("cls", if has_output { embedding } else { labels }, embedding, false)?;
             let norm = if self.has("cls.norm.weight") { Some(self.norm("cls.norm", embedding)?) } else { None };
             layers.push(PooledLayer { linear, activation, norm });

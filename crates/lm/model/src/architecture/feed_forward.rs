@@ -138,7 +138,7 @@ impl Builder<'_> {
         Ok(FeedForwardKind::Experts { router, experts: experts.collect(), routing })
     }
 
-    /// The norm of the residual stream for the router, by the name of its weights.
+    /// The norm of the router's input; `weight` is the name of its tensor.
     fn router_norm(&self, weight: &str) -> Result<Norm, ModelError> {
         let epsilon = self.config.epsilon / self.config.residual_scale.powi(2);
         let weight = Some(self.vector(weight, self.config.embedding)?);

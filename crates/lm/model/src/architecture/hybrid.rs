@@ -1,5 +1,4 @@
-//! Layers that have a recurrent block, or lack a block: their kinds, sizes, and how they are
-//! assembled.
+//! Layers with a recurrent block or without some block: their kinds, sizes and assembly.
 
 use super::blocks::{GatedConvolution, Mixer, ShortConvolution, StateSpace, StateSpaceNorm, Vector};
 use super::build::Builder;
@@ -7,8 +6,7 @@ use super::error::ModelError;
 use super::keys::{Keys, MAX_HEADS, MAX_KERNEL, MAX_LENGTH};
 use super::traits::{ArchitectureTraits, HybridTraits};
 
-/// The blocks of a layer. Gated delta nets, which take the place of attention, are not counted as
-/// recurrent here.
+/// The blocks of a layer. Gated delta nets count as attention here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayerBlocks {
@@ -41,7 +39,7 @@ pub struct StateSpaceConfig {
     pub kernel: usize,
     /// Heads.
     pub heads: usize,
-    /// Groups of consecutive heads with common input and output vectors.
+    /// Groups of consecutive heads that share input and output vectors.
     pub groups: usize,
     /// Values of a head.
     pub length: usize,
@@ -50,8 +48,8 @@ pub struct StateSpaceConfig {
 }
 
 impl LayerBlocks {
-    /// The blocks of each layer, from the numbers of its key and value heads and the lengths of its
-    /// activated feed-forward vectors.
+    /// The blocks of each layer, derived from its numbers of key and value heads and its
+    /// feed-forward lengths.
     pub(super) fn all(traits: &ArchitectureTraits, kv_heads: &[usize], feed_forward: &[usize]) -> Vec<Self> {
         let of = |(&kv_heads, &length): (&usize, &usize)| match traits.hybrid {
             HybridTraits::None => Self { attention: true, recurrent: false, feed_forward: true },

@@ -150,7 +150,7 @@ impl LayerCount {
         Ok(Self { file, computed: file - predicting as usize })
     }
 
-    /// The same with the layers that predict further tokens.
+    /// The same, including the layers of prediction heads.
     pub(super) fn all(self) -> Self {
         Self { computed: self.file, ..self }
     }

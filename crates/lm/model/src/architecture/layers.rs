@@ -53,12 +53,12 @@ impl LayerKinds {
     }
 }
 
-/// Whether a layer is not the last of its period.
+/// Whether a layer is not the last one of its period.
 fn but_last(layer: usize, period: usize) -> bool {
     layer % period < period - 1
 }
 
-/// Which layers have a window: as the file says, or else those that `within` selects of a period.
+/// Which layers have a window: from the file, or else those that `within` selects in each period.
 fn pattern(
     keys: &Keys<'_>,
     period: usize,
@@ -79,8 +79,8 @@ fn pattern(
     Ok(pattern)
 }
 
-/// For each layer, the earlier one whose keys and values it reads: the last one with keys and
-/// values of its own and the same kind of attention.
+/// For each layer, the earlier one whose keys and values it reads: the last one that computes keys
+/// and values and has the same kind of attention.
 pub(super) fn kv_layers(
     keys: &Keys<'_>,
     traits: &ArchitectureTraits,
@@ -106,12 +106,12 @@ pub(super) fn kv_layers(
     (0..windows.len()).map(source).collect()
 }
 
-/// Layers with sparse activations where the file does not say, and their sparsity: 95 % of a normal
+/// Default number of layers with sparse activations, and their sparsity: 95 % of a normal
 /// distribution are below the mean plus this many standard deviations.
 const SPARSE_LAYERS: usize = 10;
 const SPARSITY: f32 = 1.644_853_4;
 
-/// Sparsity of the activations of each layer. Files have minus infinity for none.
+/// Sparsity of the activations of each layer. Files use minus infinity for none.
 pub(super) fn sparsity(
     keys: &Keys<'_>,
     traits: &ArchitectureTraits,

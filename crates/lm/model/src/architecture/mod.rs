@@ -56,11 +56,11 @@ pub struct Model {
     /// Factor of the embeddings. A scale of the blocks' outputs is part of it: `h + s * f(norm(h))`
     /// is computed as `h/s + f(norm(h/s))`, with the epsilons of these norms divided by `s²`.
     pub embedding_scale: f32,
-    /// What a prediction head reads besides the embedding; `None` in other models.
+    /// The input of a prediction head besides the embedding; `None` in other models.
     pub prediction_input: Option<PredictionInput>,
-    /// What else is done to the embeddings.
+    /// Applied to token embeddings before the first layer.
     pub input: InputEmbedding,
-    /// Embeddings for each layer.
+    /// Per-layer embeddings.
     pub per_layer: Option<PerLayerEmbedding>,
     /// Residual streams, if there are several.
     pub streams: Option<Streams>,
@@ -74,7 +74,7 @@ pub struct Model {
     pub logit_scale: f32,
     /// Soft cap `c` of the logits: `l` becomes `c * tanh(l / c)`.
     pub logit_cap: Option<f32>,
-    /// How hidden states are pooled into one vector of a text; `None` if they are not.
+    /// How hidden states are pooled into one vector; `None` if they are not.
     pub pooled: Option<Pooled>,
 }
 
@@ -157,8 +157,8 @@ impl Model {
         self.layers.iter().map(move |layer| layer.attention().map_or(0, values))
     }
 
-    /// Whether tokens see only earlier ones. If not, a text is evaluated as a whole, and the model
-    /// generates none.
+    /// Whether tokens attend only to earlier ones. A non-causal model evaluates whole sequences and
+    /// cannot generate text.
     pub fn is_causal(&self) -> bool {
         self.config.encoder.causal
     }

@@ -5,7 +5,7 @@ use super::build::Builder;
 use super::error::ModelError;
 
 impl Builder<'_> {
-    /// The inputs of all layers, if the model has per-layer embeddings.
+    /// The per-layer embeddings, if the model has them.
     pub(super) fn per_layer_embedding(&self) -> Result<Option<PerLayerEmbedding>, ModelError> {
         let Some(length) = self.config.per_layer_length else { return Ok(None) };
         let embedding = self.config.embedding;

@@ -40,7 +40,7 @@ impl Pooling {
         })
     }
 
-    /// The tokens that the embedding of a text is computed from; `None` if the type gives none.
+    /// The tokens that an embedding is computed from; `None` if the type gives no embedding.
     pub fn tokens(self) -> Option<PooledTokens> {
         match self {
             Self::Mean => Some(PooledTokens::Mean),

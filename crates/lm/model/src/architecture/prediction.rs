@@ -1,7 +1,7 @@
 //! Prediction heads: layers after the others that predict one more token (multi-token prediction).
 //!
 //! A head reads the embedding of a token and the hidden state from which the model predicted that
-//! token. It is described as a model of one layer, with another input.
+//! token. It is described as a model of one layer with a different input.
 
 use roci_gguf::Gguf;
 
@@ -27,8 +27,8 @@ pub struct PredictionInput {
 const SUPPORTED: [&str; 2] = ["qwen35", "qwen35moe"];
 
 impl Model {
-    /// Describes the prediction head of a file, for a context of `context` tokens, if it has one
-    /// that is supported. Of several heads, the first.
+    /// Describes the prediction head of a file for a context of `context` tokens; `None` if the
+    /// file has no supported head. Of several heads, only the first is used.
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
@@ -41,7 +41,7 @@ impl Model {
         {
             return Ok(None);
         }
-        // The layer has attention, whatever its number says.
+        // The layer has attention, whatever the pattern of layers says.
         let all = Config { delta_net: None, ..all };
         let builder = Builder::new(file, &all, traits, context)?;
         let own = |part: &str| builder.has(&name(&format!("{part}.weight")));

@@ -11,7 +11,7 @@ use super::traits::{ArchitectureTraits, RopeSections, WindowRope, Windows};
 pub struct RopeConfig {
     /// Number of rotated values per head.
     pub dimensions: usize,
-    /// The same in layers with a sliding window.
+    /// The same parameters for layers with a sliding window.
     pub window_dimensions: usize,
     /// How values are paired.
     pub style: RopeStyle,
@@ -183,7 +183,8 @@ impl RopeConfig {
     }
 }
 
-/// Rotated values of a head in layers with a window. Only heads of another length may differ.
+/// Rotated values per head in layers with a window. May differ from other layers only if the head
+/// length does.
 fn window_dimensions(
     keys: &Keys<'_>,
     traits: &ArchitectureTraits,

@@ -1,4 +1,4 @@
-//! Assembles several residual streams, and branches beside the mixer.
+//! Assembles multiple residual streams and low-rank branches parallel to the mixer.
 
 use super::blocks::{LowRankBranch, StreamMixing, Streams};
 use super::build::Builder;
@@ -35,7 +35,7 @@ impl Builder<'_> {
         let embedding = self.config.embedding;
         let name = |part: &str| format!("blk.{index}.{part}");
         let down = name("laurel_l");
-        // No key of the file has the rank.
+        // The file has no key for the rank.
         let rank = self.file.tensor(&format!("{down}.weight")).and_then(|tensor| tensor.info().shape().get(1).copied());
         let rank = rank.filter(|rank| (1..=MAX_LENGTH).contains(rank)).unwrap_or(1) as usize;
         Ok(Some(LowRankBranch {

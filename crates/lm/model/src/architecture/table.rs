@@ -107,7 +107,7 @@ const GRANITE: ArchitectureTraits = ArchitectureTraits {
     ..PLAIN
 };
 
-/// Short convolutions in most layers. The final norm has the name of a norm of the embeddings.
+/// Short convolutions in most layers. The final norm has the tensor name of an embedding norm.
 const LFM2: ArchitectureTraits = ArchitectureTraits {
     name: "lfm2",
     head_norms: HeadNormTraits::Head,
@@ -117,7 +117,7 @@ const LFM2: ArchitectureTraits = ArchitectureTraits {
     ..QWEN
 };
 
-/// Layers of a single block.
+/// Layers with a single block.
 const NEMOTRON_H: ArchitectureTraits = ArchitectureTraits {
     name: "nemotron_h",
     nope: Nope::Always,
@@ -144,7 +144,7 @@ const COMMAND_R: ArchitectureTraits = ArchitectureTraits {
     ..PLAIN
 };
 
-/// BERT: both directions, layer norms after the blocks.
+/// BERT: non-causal, layer norms after the blocks.
 const BERT: ArchitectureTraits = ArchitectureTraits {
     name: "bert",
     nope: Nope::Always,

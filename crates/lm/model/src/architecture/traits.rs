@@ -16,16 +16,16 @@ pub(super) struct ArchitectureTraits {
     /// Blocks normalize their output.
     pub(super) post_norms: bool,
     pub(super) head_norms: HeadNormTraits,
-    /// Values are normalized too, each head and without weights. Layers without a value projection
-    /// take the result of the key projection.
+    /// Values are normalized too, per head and without weights. Layers without a value projection
+    /// use the result of the key projection.
     pub(super) value_norm: bool,
-    /// Layers with a window have heads of other lengths than those with full attention.
+    /// Layers with a window have heads of different lengths than those with full attention.
     pub(super) window_heads: bool,
     /// The last layers may read keys and values of earlier ones.
     pub(super) shared_kv: bool,
-    /// Layers may have embeddings of their own.
+    /// Layers may have per-layer embeddings.
     pub(super) per_layer_embedding: bool,
-    /// There are several residual streams, and branches beside attention.
+    /// There are several residual streams, and low-rank branches parallel to attention.
     pub(super) streams: bool,
     /// Query, key and value projections have biases.
     pub(super) biases: bool,
@@ -55,51 +55,51 @@ pub(super) struct ArchitectureTraits {
     pub(super) activation: Activation,
     /// Some layers have sparse activations.
     pub(super) sparse: bool,
-    /// Scales that a file need not have.
+    /// Default scales if the file has none.
     pub(super) usual_scales: UsualScales,
     pub(super) logit_scale: LogitScale,
     pub(super) temperature: TemperatureTraits,
     pub(super) windows: Windows,
     /// Default soft caps of attention scores and of logits.
     pub(super) soft_caps: (Option<f32>, Option<f32>),
-    /// Attention scores are not scaled, unless the file says.
+    /// Attention scores are not scaled, unless the file has a scale.
     pub(super) unscaled_scores: bool,
     /// Number of layers of the model size whose scores are scaled by embedding length / heads
     /// instead of the head length.
     pub(super) scaled_by_embedding: Option<usize>,
-    /// Whether tokens see only earlier ones, unless the file says.
+    /// Default for whether tokens attend only to earlier ones.
     pub(super) causal: bool,
-    /// ALiBi with this maximum bias, unless the file says.
+    /// Default maximum bias of ALiBi.
     pub(super) alibi: Option<f32>,
-    /// Norms of the residual stream after each block, in place of a final norm.
+    /// The residual stream is normalized after each block, instead of a final norm.
     pub(super) stream_norms: bool,
-    /// The file may name another activation.
+    /// The file may select another activation.
     pub(super) declared_activation: bool,
     pub(super) input: InputTraits,
     pub(super) rank: RankTraits,
 }
 
-/// What is done to the embeddings of tokens.
+/// Applied to token embeddings before the first layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct InputTraits {
     /// Position embeddings are added.
     pub(super) positions: bool,
     /// Embeddings of token types are added, if the file has them.
     pub(super) token_types: bool,
-    /// They are normalized.
+    /// Embeddings are normalized.
     pub(super) norm: bool,
-    /// The first layer has no norm of its input unless the file has it.
+    /// The first layer has an input norm only if the file has it.
     pub(super) first_norm_optional: bool,
 }
 
-/// The head of rerankers.
+/// What the classification head of a reranker reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RankTraits {
-    /// It reads the first token.
+    /// The first token.
     First,
-    /// It reads the last token, and a softmax over the labels follows.
+    /// The last token; the result is a softmax over the labels.
     LastSoftmax,
-    /// It reads the mean, and its first layer has GELU.
+    /// The mean of all tokens; the first layer has GELU.
     Mean,
 }
 
@@ -117,7 +117,7 @@ pub(super) enum HybridTraits {
     SingleBlocks,
     /// Each layer is a state space.
     OnlyStateSpaces,
-    /// Each layer has a state space beside attention.
+    /// Each layer has a state space parallel to attention.
     Beside,
 }
 
@@ -185,7 +185,7 @@ pub(super) enum RopeSections {
     Optional,
 }
 
-/// Scales of embeddings, blocks and logits that a file need not have.
+/// Default scales of embeddings, blocks and logits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum UsualScales {
     None,

@@ -63,7 +63,7 @@ fn is_off(key: &str, value: &Value) -> bool {
 
 /// Checks that the model uses every tensor of the file. Not counted are RoPE factors, which are
 /// part of the description, layers for multi-token prediction, encoders, and classification heads
-/// of models that are no rerankers.
+/// of models that are not rerankers.
 ///
 /// # Errors
 /// If it does not use one.
@@ -87,7 +87,7 @@ pub(super) fn check_tensors(file: &Gguf, model: &Model) -> Result<(), ModelError
     Ok(())
 }
 
-/// Whether a tensor computes keys or values of a layer that reads those of an earlier one.
+/// Whether a tensor computes keys or values in a layer that reads those of an earlier layer.
 fn is_shared(model: &Model, layer: usize, name: &str) -> bool {
     let attention = model.layers.get(layer).and_then(Layer::attention);
     let is_shared = attention.is_some_and(|block| block.kv_layer.is_some());

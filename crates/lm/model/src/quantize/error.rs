@@ -11,7 +11,7 @@ pub enum QuantizeError {
     /// The source is invalid, or writing failed.
     #[error(transparent)]
     Gguf(#[from] roci_gguf::Error),
-    /// A tensor of the source is quantized already.
+    /// A source tensor is already quantized.
     #[error("tensor `{tensor}` is already quantized to {from}; quantizing it again loses precision")]
     Requantize {
         /// Name of the tensor.
@@ -19,7 +19,7 @@ pub enum QuantizeError {
         /// Its type.
         from: Type,
     },
-    /// A type without a quantizer.
+    /// A type that has no quantizer.
     #[error("there is no quantizer for {0}")]
     Unsupported(Type),
     /// A tensor that needs importance has none.
@@ -35,14 +35,14 @@ pub enum QuantizeError {
         /// Whether there is an importance matrix.
         is_given: bool,
     },
-    /// The importance matrix belongs to another model.
+    /// The importance matrix is of another model.
     #[error("the importance matrix has {found} values for `{tensor}`, expected {wanted}")]
     Importance {
         /// Name of the tensor.
         tensor: String,
         /// Values of the entry.
         found: usize,
-        /// Values that follow from the shape.
+        /// Values that the shape requires.
         wanted: u64,
     },
     /// A value that the type cannot represent.
@@ -63,7 +63,7 @@ pub enum QuantizeError {
 }
 
 impl QuantizeError {
-    /// What the user can do, in one sentence.
+    /// Remedy for the user, in one sentence.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Gguf(error) => return error.hint(),

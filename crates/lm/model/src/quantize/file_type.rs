@@ -1,11 +1,11 @@
-//! Types of whole files: a type for most tensors, and a mixture for the others.
+//! File types: a type for most tensors, and a mixture for the others.
 
 use std::fmt;
 use std::str::FromStr;
 
 use roci_gguf::Type;
 
-/// Type of a file, as `llama-quantize` names it.
+/// Type of a file, with the name that `llama-quantize` uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(non_camel_case_types, reason = "the names of llama.cpp")]
 #[expect(missing_docs, reason = "`TABLE` has the meaning of each")]
@@ -43,7 +43,7 @@ struct Row {
     id: u32,
     /// Type of most tensors.
     kind: Type,
-    /// Other names, which are not listed.
+    /// Aliases, which are not listed.
     aliases: &'static [&'static str],
     about: &'static str,
 }
@@ -76,25 +76,25 @@ table! {
     Q4_K_S 14 Q4_K [], "4.5 bits, more for the first layers";
     Q4_1 3 Q4_1 [], "5 bits";
     Q4_0 2 Q4_0 [], "4.5 bits";
-    IQ4_NL 25 IQ4_NL [], "4.5 bits, not evenly spaced";
-    IQ4_XS 30 IQ4_XS [], "4.25 bits, not evenly spaced";
+    IQ4_NL 25 IQ4_NL [], "4.5 bits, non-uniform codebook";
+    IQ4_XS 30 IQ4_XS [], "4.25 bits, non-uniform codebook";
     MXFP4_MOE 38 MXFP4 ["MXFP4"], "4.25 bits for experts, Q8_0 for the rest";
     Q3_K_L 13 Q3_K [], "3.4 bits, Q5_K for attention output, value and down projections";
-    Q3_K_M 12 Q3_K ["Q3_K"], "3.4 bits, Q4_K or Q5_K for these";
+    Q3_K_M 12 Q3_K ["Q3_K"], "3.4 bits, Q4_K or Q5_K for the same matrices";
     Q3_K_S 11 Q3_K [], "3.4 bits";
-    Q2_K 10 Q2_K [], "2.6 bits, Q3_K or Q4_K for these";
-    Q2_K_S 21 Q2_K [], "2.6 bits, Q4_K for some of these; needs an importance matrix";
+    Q2_K 10 Q2_K [], "2.6 bits, Q3_K or Q4_K for the same matrices";
+    Q2_K_S 21 Q2_K [], "2.6 bits, Q4_K for some matrices; needs an importance matrix";
     Copy 0 F32 [], "no change of types; joins the parts of a split model";
 }
 
-/// Names of types that llama.cpp has and this crate does not quantize to.
+/// Names of llama.cpp's types that this crate does not support.
 const UNSUPPORTED: [&str; 15] = [
     "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M", "IQ3_XXS", "IQ3_XS", "IQ3_S", "IQ3_M", "TQ1_0", "TQ2_0",
     "Q1_0", "Q2_0", "NVFP4",
 ];
 
 impl FileType {
-    /// All file types, from large to small.
+    /// All file types, largest first.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.file_type)
     }
@@ -108,7 +108,7 @@ impl FileType {
         self.row().name
     }
 
-    /// What the type is, in a few words.
+    /// A short description of the type.
     pub fn about(self) -> &'static str {
         self.row().about
     }

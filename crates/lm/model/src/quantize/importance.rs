@@ -1,7 +1,7 @@
 //! Importance matrices: the files of `llama-imatrix`.
 //!
-//! An entry has a number for each column of a matrix: the mean square of the inputs that meet this
-//! column. A matrix of experts has a row of numbers for each expert.
+//! An entry has a number per column of a matrix: the mean square of the inputs of this column. A
+//! matrix of experts has one such row per expert.
 //!
 //! There are two formats, both untrusted: a GGUF file with the sums of squares (`NAME.in_sum2`) and
 //! the counts (`NAME.counts`), and the older `.dat` without a magic number.
@@ -39,13 +39,13 @@ pub enum ImportanceError {
     Entry {
         /// Name of the tensor.
         name: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
 }
 
 impl ImportanceError {
-    /// What the user can do, in one sentence.
+    /// Remedy for the user, in one sentence.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Gguf(error) => return error.hint(),
@@ -94,7 +94,7 @@ impl ImportanceMatrix {
                 if count > 0.0 {
                     values.iter_mut().for_each(|value| *value /= count);
                 } else {
-                    // An expert that no token was routed to: all columns count the same.
+                    // No token was routed to this expert: all columns count the same.
                     values.fill(1.0);
                 }
             }
@@ -123,7 +123,7 @@ impl ImportanceMatrix {
                 return Err(wrong(format!("has {values} values")));
             }
             let values = reader.take(values as usize * 4, &place())?;
-            // The values are means already, times the number of calls.
+            // The values are already means, multiplied by the number of calls.
             let divisor = if calls > 0 { calls as f32 } else { 1.0 };
             let values = values.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value) / divisor).collect();
             if matrix.entries.contains_key(&name) {
@@ -131,7 +131,7 @@ impl ImportanceMatrix {
             }
             matrix.entries.insert(name, values);
         }
-        // The number of chunks and the name of the text are missing in the oldest files.
+        // The oldest files have neither the number of chunks nor the name of the text.
         if let Ok(chunks) = reader.number("the number of chunks") {
             matrix.chunks = chunks.try_into().unwrap_or(0);
             matrix.datasets.extend(reader.text("the name of the text").ok().filter(|name| !name.is_empty()));
@@ -149,7 +149,7 @@ impl ImportanceMatrix {
         self.entries.len()
     }
 
-    /// Whether there is no entry; a parsed file has at least one.
+    /// Whether there is no entry. A parsed file has at least one.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -165,7 +165,7 @@ impl ImportanceMatrix {
     }
 }
 
-/// Reads little-endian fields from the front of a file.
+/// Reads little-endian fields in order.
 struct Reader<'a> {
     bytes: &'a [u8],
 }
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
         Ok(i32::from_le_bytes(bytes[0]))
     }
 
-    /// Text after its length in bytes.
+    /// A text, preceded by its length in bytes.
     fn text(&mut self, place: &str) -> Result<String, ImportanceError> {
         let invalid = |what: &str| ImportanceError::Format(format!("{place} {what}"));
         let length = usize::try_from(self.number(place)?).map_err(|_| invalid("has a negative length"))?;

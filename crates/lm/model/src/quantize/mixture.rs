@@ -4,7 +4,7 @@ use roci_gguf::{Error, Metadata, TensorInfo, Type, Value};
 
 use super::{FileType, Options};
 
-/// What tensors do, as far as mixtures distinguish them.
+/// Roles of tensors, as far as mixtures distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Output,
@@ -19,7 +19,7 @@ enum Role {
     Other,
 }
 
-/// Substrings of tensor names, in the order in which they are tried.
+/// Substrings of tensor names, in the order in which they are matched.
 const ROLES: [(&str, Role); 9] = [
     ("attn_qkv.weight", Role::Value),
     ("attn_kv_b.weight", Role::Value),
@@ -32,7 +32,7 @@ const ROLES: [(&str, Role); 9] = [
     ("ffn_down", Role::Down),
 ];
 
-/// Substrings of the names of tensors that stay as they are: norms, routers, and others that are
+/// Substrings of the names of tensors that are not quantized: norms, routers, and others that are
 /// small or sensitive.
 const UNQUANTIZED: [&str; 37] = [
     "_norm.weight",
@@ -74,7 +74,7 @@ const UNQUANTIZED: [&str; 37] = [
     "token_types.weight",
 ];
 
-/// Whether a tensor is quantized at all: a matrix of weights.
+/// Whether a tensor is a matrix of weights that is quantized.
 pub(super) fn is_quantizable(tensor: &TensorInfo) -> bool {
     let name = tensor.name();
     let is_number = !matches!(tensor.kind(), Type::I8 | Type::I16 | Type::I32 | Type::I64) && tensor.values() > 0;
@@ -82,7 +82,7 @@ pub(super) fn is_quantizable(tensor: &TensorInfo) -> bool {
     is_number && is_matrix && name.ends_with("weight") && !UNQUANTIZED.iter().any(|part| name.contains(part))
 }
 
-/// The token embedding, which models without an output matrix use as such.
+/// The token embedding, which is also the output matrix in models without one.
 pub(super) fn is_embedding(name: &str) -> bool {
     ["token_embd.weight", "per_layer_token_embd.weight"].contains(&name)
 }
@@ -119,7 +119,7 @@ impl Model {
         let key = |key: &str| format!("{architecture}.{key}");
         let layers = metadata.get::<u32>(&key("block_count"))?.unwrap_or(0);
         let experts = metadata.get::<u32>(&key("expert_count"))?.unwrap_or(0);
-        // One number, or one for each layer.
+        // A single number, or one per layer.
         let first = |key: &str| match metadata.value(key) {
             Some(Value::Array(_)) => Ok(metadata.expect::<Vec<u32>>(key)?.first().copied()),
             _ => metadata.get::<u32>(key),
@@ -137,12 +137,12 @@ impl Model {
     }
 }
 
-/// Chooses types. Tensors must come in the order of the new file: some types depend on how many
+/// Selects types. Tensors must come in the order of the new file: some types depend on how many
 /// tensors of a role came before.
 pub(super) struct Mixture<'a> {
     options: &'a Options<'a>,
     model: Model,
-    /// The token embedding is the output matrix too.
+    /// Whether the token embedding is also the output matrix.
     is_tied: bool,
     /// Number of value projections.
     values: usize,
@@ -162,7 +162,7 @@ impl<'a> Mixture<'a> {
         Ok(Self { options, model, is_tied, values, values_seen: 0, downs_seen: 0 })
     }
 
-    /// The type of a quantizable tensor, without regard to the length of its rows.
+    /// The type of a quantizable tensor, regardless of the length of its rows.
     pub(super) fn choose(&mut self, tensor: &TensorInfo, default: Type) -> Type {
         let role = role(tensor.name());
         let given = match role {
@@ -212,7 +212,7 @@ impl<'a> Mixture<'a> {
     /// `MXFP4_MOE`: matrices of experts have three dimensions.
     fn with_experts_in_mxfp4(&self, tensor: &TensorInfo, role: Role) -> Type {
         let is_stacked = tensor.shape().get(2).is_some_and(|count| *count > 1);
-        // This architecture has other matrices of three dimensions.
+        // This architecture has other three-dimensional matrices.
         let is_other = self.model.architecture == "bailingmoe3" && !matches!(role, Role::Up | Role::Gate | Role::Down);
         if is_stacked && !is_other { Type::MXFP4 } else { Type::Q8_0 }
     }
@@ -283,7 +283,7 @@ fn has_more_bits(layer: usize, layers: usize) -> bool {
     layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2
 }
 
-/// The type in place of one whose blocks do not fit the rows.
+/// The replacement for a type whose blocks do not fit the rows.
 pub(super) fn fallback(kind: Type, row: u64) -> Type {
     let fits = |kind: Type| row.is_multiple_of(kind.block_size() as u64);
     if fits(kind) {

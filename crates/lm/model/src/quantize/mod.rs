@@ -1,12 +1,12 @@
 //! Quantization of model files, with the same bytes as llama.cpp's `llama-quantize`.
 //!
-//! [`FileType`] is what a user asks for, such as `Q4_K_M`: a mixture of types. [`Plan::new`] chooses
-//! the type of every tensor, so that the size is known and most errors are found before anything is
-//! written. [`Plan::write`] quantizes on several threads and writes the file in order.
-//! [`ImportanceMatrix`] reads the files of `llama-imatrix`.
+//! A [`FileType`], such as `Q4_K_M`, is a mixture of types. [`Plan::new`] selects the type of every
+//! tensor, so that the size is known and most errors are found before anything is written.
+//! [`Plan::write`] quantizes on several threads and writes the file in order. [`ImportanceMatrix`]
+//! reads the files of `llama-imatrix`.
 //!
-//! The order of tensors and keys in the file is llama.cpp's too: tensors by layer and name; the keys
-//! of the source, then those of the quantization.
+//! Tensors and keys of the file also have llama.cpp's order: tensors by layer and name; the keys of
+//! the source, then those of the quantization.
 
 mod error;
 mod file_type;

@@ -14,7 +14,7 @@ const TEXT_BYTES: usize = 127;
 /// Keys of the parts of a split model; the new file is one file.
 const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
 
-/// What the new file is to be.
+/// Settings of the new file.
 #[expect(missing_debug_implementations, reason = "it holds a function")]
 pub struct Options<'a> {
     /// Type of the file.
@@ -25,9 +25,9 @@ pub struct Options<'a> {
     pub embedding: Option<Type>,
     /// Types of single tensors by name, instead of the mixture's.
     pub overrides: &'a dyn Fn(&str) -> Option<Type>,
-    /// Gives every tensor the type that most have in the mixture.
+    /// Gives every quantized tensor the main type of the mixture.
     pub pure: bool,
-    /// Quantizes tensors that are quantized already.
+    /// Allows quantizing tensors that are already quantized.
     pub allow_requantize: bool,
     /// The importance matrix, and the name of its file for the metadata.
     pub importance: Option<(&'a ImportanceMatrix, &'a str)>,
@@ -40,9 +40,10 @@ pub struct PlannedTensor<'a> {
     pub source: &'a TensorInfo,
     /// Its description in the new file.
     pub target: TensorInfo,
-    /// The chosen type, if its blocks do not fit the rows and the tensor has another one.
+    /// The type that was selected first, if its blocks do not fit the rows and the tensor has
+    /// another type.
     pub instead_of: Option<Type>,
-    /// Importance of its columns, for each matrix in it, if the type uses it.
+    /// Importance of its columns, one row per matrix in it, if the type uses it.
     pub importance: Option<&'a [f32]>,
 }
 
@@ -70,7 +71,7 @@ impl<'a> Plan<'a> {
     /// Chooses the type of every tensor.
     ///
     /// # Errors
-    /// If a tensor is quantized already and that is not allowed, if a type has no quantizer, or if
+    /// If a tensor is already quantized and that is not allowed, if a type has no quantizer, or if
     /// the importance matrix does not fit.
     pub fn new(file: &'a Gguf, options: &Options<'a>) -> Result<Self, QuantizeError> {
         let mut sources: Vec<&TensorInfo> = file.tensors().map(|tensor| tensor.info()).collect();
@@ -145,7 +146,7 @@ fn importance<'a>(target: &TensorInfo, options: &Options<'a>) -> Result<Option<&
     let kind = target.kind();
     let name = target.name();
     let is_special = mixture::is_embedding(name) || name == "output.weight";
-    // The scales of two bits are too coarse without it.
+    // 2-bit scales are too coarse without it.
     let is_required = options.file_type == FileType::Q2_K_S && kind == Type::Q2_K && !is_special;
     let values = options.importance.and_then(|(matrix, _)| matrix.get(name)).filter(|_| kind.uses_importance());
     let size = |at: usize| target.shape().get(at).copied().unwrap_or(1);
@@ -157,7 +158,7 @@ fn importance<'a>(target: &TensorInfo, options: &Options<'a>) -> Result<Option<&
         }),
         None => Ok(None),
         Some(values) if values.len() as u64 == size(0) * size(2) => Ok(Some(values)),
-        // Its inputs are tokens: the entry is of another use of the matrix.
+        // Its inputs are tokens: the entry belongs to the matrix's other use, as the output matrix.
         Some(_) if mixture::is_embedding(name) => Ok(None),
         Some(values) => {
             Err(QuantizeError::Importance { tensor: name.to_owned(), found: values.len(), wanted: size(0) * size(2) })
@@ -187,12 +188,12 @@ fn keys(source: &Metadata, options: &Options<'_>) -> Metadata {
     kept.chain(added.iter().cloned()).collect()
 }
 
-/// At most [`TEXT_BYTES`] bytes.
+/// The start of a text, at most [`TEXT_BYTES`] bytes.
 fn shortened(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES)]
 }
 
-/// Counts the bytes that are written.
+/// Counts the bytes written.
 struct Counter(u64);
 
 impl Write for Counter {

@@ -114,7 +114,7 @@ fn quantized_tensors_are_quantized_again_only_on_request() {
     let error = Plan::new(&file, &options(FileType::Q4_0)).expect_err("it is Q8_0");
     assert!(matches!(&error, QuantizeError::Requantize { from: Type::Q8_0, .. }), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("--allow-requantize")));
-    // The same type is no change.
+    // The same type is not a change.
     let plan = Plan::new(&file, &options(FileType::Q8_0)).expect("a plan");
     assert!(!plan.tensors()[0].is_converted());
     let plan = Plan::new(&file, &Options { allow_requantize: true, ..options(FileType::Q4_0) }).expect("a plan");
@@ -210,7 +210,7 @@ fn importance_matrices_of_both_formats_are_read() {
     let matrix = ImportanceMatrix::parse(bytes).expect("a matrix");
     assert_eq!((matrix.chunks(), matrix.datasets()), (5, &["abc".to_owned()][..]));
 
-    // Two experts, of which one was never used.
+    // Two experts, one of which was never used.
     let matrix = gguf(&[("a.in_sum2", &[2, 2], &[6.0, 3.0, 5.0, 5.0]), ("a.counts", &[1, 2], &[3.0, 0.0])]);
     let matrix = ImportanceMatrix::parse(matrix).expect("a matrix");
     assert_eq!(matrix.get("a"), Some(&[2.0, 1.0, 1.0, 1.0][..]));

@@ -1,7 +1,7 @@
 //! Quantizes on several threads and writes in order.
 //!
-//! A job is a range of rows of one tensor. Workers take jobs in the order of the file and stay at
-//! most a few ahead of the writer, which limits memory; the caller's thread writes.
+//! A job is a range of rows of one tensor. Workers take jobs in the order of the file and run at
+//! most a few jobs ahead of the writer, which limits memory. The caller's thread writes.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,9 +16,9 @@ use super::plan::{Plan, PlannedTensor};
 
 /// Values of a job, at least a row: 2 MiB in f32.
 const JOB_VALUES: u64 = 1 << 19;
-/// Finished jobs that may wait for the writer, per thread.
+/// Finished jobs per thread that may wait for the writer.
 const JOBS_AHEAD: usize = 3;
-/// Bytes of a tensor that is only copied are written in pieces, for progress.
+/// Bytes per write of a tensor that is only copied, for progress reports.
 const COPY_BYTES: usize = 4 << 20;
 
 /// Rows of a tensor to quantize.
@@ -27,7 +27,7 @@ struct Job {
     rows: Range<u64>,
 }
 
-/// What workers and writer share.
+/// State that workers and the writer share.
 #[derive(Default)]
 struct State {
     /// The next job to take.
@@ -35,7 +35,7 @@ struct State {
     /// Jobs that the writer has taken.
     written: usize,
     finished: BTreeMap<usize, Result<Vec<u8>, QuantizeError>>,
-    /// No result is needed any more.
+    /// Set when no more results are needed.
     is_stopped: bool,
 }
 
@@ -47,7 +47,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A worker that panics ends the scope, and its state is not used any more.
+        // If a worker panics, the scope ends, and its state is not used again.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,7 +59,7 @@ impl Shared {
 /// Stops the other threads when it is dropped.
 struct Stop<'a> {
     shared: &'a Shared,
-    /// Only if the thread panics.
+    /// Whether the guard only acts if the thread panics.
     on_panic: bool,
 }
 
@@ -115,7 +115,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The blocks of a job. `values` is memory for the job's values.
+    /// The blocks of a job. `values` is a reusable buffer for the job's values.
     fn quantize(&self, job: &Job, values: &mut Vec<f32>) -> Result<Vec<u8>, QuantizeError> {
         let tensor = &self.tensors[job.tensor];
         let (source, kind) = (tensor.source, tensor.target.kind());
@@ -145,7 +145,7 @@ impl Plan<'_> {
         };
         let size = |at: usize| source.shape().get(at).copied().unwrap_or(1);
         for (number, values) in job.rows.clone().zip(values.chunks(row as usize)) {
-            // Each expert has its own importance.
+            // Each expert has its own importance row.
             let matrix = number / size(1) % size(2);
             let importance = &importance[(matrix * row) as usize..][..row as usize];
             kind.quantize_row(values, importance, &mut out).map_err(|error| fail(error, number))?;
@@ -218,10 +218,10 @@ fn row_count(tensor: &PlannedTensor<'_>) -> u64 {
     tensor.source.shape()[1..].iter().product()
 }
 
-/// The first magnitude that becomes infinite in a type of floats.
+/// The smallest magnitude that becomes infinite in a float type.
 fn limit(kind: Type) -> f32 {
     match kind {
-        // Halfway between the largest f16, 65,504, and 65,536; that between the largest bf16 and
+        // Halfway between the largest f16, 65,504, and 65,536; halfway between the largest bf16 and
         // 2^128. Both round up.
         Type::F16 => 65_520.0,
         Type::BF16 => f32::from_bits(0x7f7f_8000),

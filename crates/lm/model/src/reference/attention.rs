@@ -6,7 +6,7 @@ use super::ops::{dot, rotate, sigmoid, soft_cap, softmax};
 use super::{KeyValue, Reference, TokenKv};
 use crate::architecture::blocks::{Attention, HeadNorms, Norm, NormSpan, alibi_slope};
 
-/// What a token contributes to attention.
+/// A token's inputs of attention.
 pub(super) struct Projected {
     /// The input of the block after its norm.
     input: Vec<f32>,
@@ -38,7 +38,8 @@ impl Reference {
         (output, projected.own)
     }
 
-    /// The output of an attention block for each token of a whole text, which sees all others.
+    /// The output of an attention block for each token of a whole sequence with non-causal
+    /// attention.
     pub(super) fn attention_both_ways(&self, block: &Attention, states: &[Vec<f32>]) -> Vec<Vec<f32>> {
         let tokens: Vec<Projected> =
             states.iter().enumerate().map(|(position, state)| self.project(block, state, position)).collect();
@@ -73,7 +74,7 @@ impl Reference {
         Projected { input, query, own: (key, value) }
     }
 
-    /// The output of an attention block for a token that sees the keys and values of these
+    /// The output of an attention block for a token that attends to the keys and values at these
     /// positions.
     fn attend(
         &self,

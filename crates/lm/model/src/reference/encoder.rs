@@ -1,10 +1,10 @@
-//! Texts as a whole: embeddings, and models whose tokens see all others.
+//! Whole sequences: embeddings, and non-causal models.
 
 use super::{Reference, SequenceState, UnknownToken, add};
 use crate::architecture::blocks::Mixer;
 
 impl Reference {
-    /// The hidden states of all tokens of a text after the final norm.
+    /// The hidden states of all tokens of a sequence after the final norm.
     ///
     /// # Errors
     /// If a token is not in the vocabulary.
@@ -20,7 +20,7 @@ impl Reference {
         let embedded = tokens.iter().enumerate().map(|(position, &token)| self.embedded(token, position));
         let mut states: Vec<Vec<f32>> = embedded.collect();
         for layer in &self.model.layers {
-            // A recurrent layer depends on earlier tokens only; descriptions refuse it here.
+            // Recurrent layers are causal; descriptions reject them here.
             let [Mixer::Attention(block)] = &layer.mixers[..] else { continue };
             let mixed = self.attention_both_ways(block, &states);
             for (state, mixed) in states.iter_mut().zip(mixed) {
@@ -37,8 +37,8 @@ impl Reference {
         Ok(states.iter().map(|state| self.weights.norm(&self.model.norm, state)).collect())
     }
 
-    /// The vector of a text: its pooled hidden states after the layers that follow, not normalized.
-    /// `None` if the model gives none.
+    /// The embedding or scores of a sequence, not normalized: the pooled hidden states after the
+    /// layers that follow. `None` if the model has neither.
     ///
     /// # Errors
     /// If a token is not in the vocabulary.

@@ -135,8 +135,8 @@ impl Reference {
         logits
     }
 
-    /// Appends a token and returns its hidden state after the final norm. Models that are not
-    /// causal have only [`hidden_states`](Self::hidden_states).
+    /// Appends a token and returns its hidden state after the final norm. Non-causal models only
+    /// have [`hidden_states`](Self::hidden_states).
     ///
     /// # Errors
     /// If the token is not in the vocabulary.
@@ -144,8 +144,8 @@ impl Reference {
         self.hidden_after(sequence, token, &[])
     }
 
-    /// [`hidden`](Self::hidden) of a prediction head, which also reads the hidden state before the
-    /// token: that of the model, or its own.
+    /// [`hidden`](Self::hidden) for a prediction head, which also reads the hidden state of the
+    /// previous token: that of the model, or its own.
     ///
     /// # Errors
     /// If the token is not in the vocabulary.
@@ -224,8 +224,8 @@ impl Reference {
 }
 
 impl Reference {
-    /// Adds what the layer computes from its input to the active stream, or to all but the first of
-    /// several, and scales the result.
+    /// Adds the output of the layer's per-layer embedding to the residual stream, or to all streams
+    /// except the first, and scales the result.
     fn add_layer_input(&self, layer: &Layer, input: Option<&Vec<f32>>, streams: &mut [Vec<f32>], active: usize) {
         if let (Some(block), Some(input)) = (&layer.per_layer, input) {
             match &layer.streams {

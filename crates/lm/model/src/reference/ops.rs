@@ -11,8 +11,8 @@ pub(super) fn magnitude(values: &[f32]) -> f32 {
     dot(values, values).sqrt()
 }
 
-/// Sets to zero what is not above the mean by `cutoff` standard deviations, and subtracts that
-/// bound from the rest.
+/// Subtracts from each value the mean plus `cutoff` standard deviations, and sets negative results
+/// to zero.
 pub(super) fn sparsify(values: &mut [f32], cutoff: f32) {
     let count = values.len() as f64;
     let mean = values.iter().copied().map(f64::from).sum::<f64>() / count;

@@ -5,7 +5,8 @@ use super::ops::activate;
 use crate::architecture::blocks::PerLayerInput;
 
 impl Reference {
-    /// The inputs of all layers for a token with this embedding; none if the model has none.
+    /// The per-layer inputs of all layers, for a token with this embedding; empty if the model has
+    /// none.
     pub(super) fn per_layer_inputs(&self, token: u32, embedding: &[f32]) -> Vec<Vec<f32>> {
         let Some(block) = &self.model.per_layer else { return Vec::new() };
         let row = self.weights.row(&block.embedding, token as usize);
@@ -20,7 +21,7 @@ impl Reference {
             .collect()
     }
 
-    /// What a layer adds for its input to a residual stream.
+    /// The output of a layer's per-layer embedding, which is added to a residual stream.
     pub(super) fn per_layer_output(&self, block: &PerLayerInput, state: &[f32], input: &[f32]) -> Vec<f32> {
         let mut gate = self.weights.apply(&block.gate, state);
         gate.iter_mut().zip(input).for_each(|(gate, input)| *gate = activate(block.activation, *gate) * input);

@@ -1,5 +1,5 @@
-//! Layers after pooling. They are small and compute one vector per text, so engines use this code
-//! too.
+//! Layers after pooling. They are small and compute one vector per sequence, so engines use this
+//! code too.
 
 use roci_gguf::Gguf;
 
@@ -34,7 +34,7 @@ impl PooledHead {
         Ok(Some(Self { pooled, weights }))
     }
 
-    /// The vector of a text from its pooled hidden states.
+    /// The result for the pooled hidden states of a sequence.
     pub fn apply(&self, pooled: Vec<f32>) -> Vec<f32> {
         let mut vector = pooled;
         for layer in &self.pooled.layers {

@@ -7,7 +7,7 @@ use crate::architecture::blocks::ShortConvolution;
 
 /// The state of all recurrent layers after a token.
 ///
-/// It depends on all tokens up to that one, and has a fixed size.
+/// It depends on all tokens so far and has a fixed size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentState {
     /// One per layer of the model; empty for layers without a recurrent block.
@@ -37,7 +37,7 @@ impl RecurrentState {
 }
 
 impl Reference {
-    /// The short convolution of a token, whose inputs enter the window.
+    /// The short convolution of a token. Adds the token's inputs to the window.
     pub(super) fn convolve(&self, block: &ShortConvolution, inputs: Vec<f32>, window: &mut Vec<f32>) -> Vec<f32> {
         let channels = inputs.len();
         window.extend(inputs);

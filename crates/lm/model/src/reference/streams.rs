@@ -1,11 +1,11 @@
-//! Several residual streams, and branches beside the mixer.
+//! Multiple residual streams, and low-rank branches parallel to the mixer.
 
 use super::Reference;
 use super::ops::magnitude;
 use crate::architecture::blocks::{Linear, LowRankBranch, StreamMixing};
 
 impl Reference {
-    /// The residual streams at the start: the embedding, and projections of it.
+    /// The initial residual streams: the embedding and projections of it.
     pub(super) fn start_streams(&self, embedding: Vec<f32>) -> Vec<Vec<f32>> {
         let projections = self.model.streams.iter().flat_map(|streams| &streams.starts);
         let target = magnitude(&embedding);
@@ -13,7 +13,7 @@ impl Reference {
         std::iter::once(embedding).chain(others).collect()
     }
 
-    /// The mean of all streams, projected back.
+    /// The mean of the first stream and projections of the others.
     pub(super) fn end_streams(&self, mut streams: Vec<Vec<f32>>) -> Vec<f32> {
         let Some(block) = &self.model.streams else { return streams.swap_remove(0) };
         let target = magnitude(&streams[block.active]);
@@ -33,7 +33,8 @@ impl Reference {
         projected
     }
 
-    /// A value per stream, from -1 to 1, that its coefficients are linear in.
+    /// The router's outputs, one per stream, from -1 to 1; the mixing coefficients are linear in
+    /// them.
     fn stream_weights(&self, block: &StreamMixing, active: &[f32]) -> Vec<f32> {
         let mut input = self.weights.norm(&block.router_norm, active);
         let length = input.len() as f32;
@@ -41,7 +42,7 @@ impl Reference {
         self.weights.apply(&block.router, &input).into_iter().map(f32::tanh).collect()
     }
 
-    /// The streams as predicted from all of them.
+    /// Predicts each stream from all of them.
     pub(super) fn predict(&self, block: &StreamMixing, streams: &[Vec<f32>], active: usize) -> Vec<Vec<f32>> {
         let factors = self.weights.apply(&block.predict, &self.stream_weights(block, &streams[active]));
         let predicted = streams.iter().zip(factors.chunks(streams.len())).map(|(stream, factors)| {
@@ -54,7 +55,7 @@ impl Reference {
         predicted.collect()
     }
 
-    /// Corrects predictions by the difference of the active stream from its own.
+    /// Corrects all predictions by the difference between the active stream and its prediction.
     pub(super) fn correct(&self, block: &StreamMixing, predicted: &mut [Vec<f32>], active: usize, state: &[f32]) {
         let difference: Vec<f32> = state.iter().zip(&predicted[active]).map(|(state, old)| state - old).collect();
         let factors = self.weights.apply(&block.correct, &self.stream_weights(block, state));
@@ -63,7 +64,7 @@ impl Reference {
         }
     }
 
-    /// The output of a branch beside the mixer, from the normalized input of the mixer.
+    /// The output of the low-rank branch for the normalized input of the mixer.
     pub(super) fn low_rank(&self, block: &LowRankBranch, input: &[f32]) -> Vec<f32> {
         let output = self.weights.apply(&block.up, &self.weights.apply(&block.down, input));
         let mut output = self.weights.norm(&block.post_norm, &output);

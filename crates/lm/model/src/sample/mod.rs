@@ -108,7 +108,7 @@ impl Sampler {
         })
     }
 
-    /// A sampler that takes the same tokens from the same logits from here on, to predict them.
+    /// A sampler that selects the same tokens from the same logits from now on, for drafting.
     pub fn fork(&self) -> Self {
         Self {
             settings: self.settings.clone(),

@@ -1,4 +1,4 @@
-//! Synthetic models for embeddings and scores of texts.
+//! Synthetic embedding models and rerankers.
 
 use roci_gguf::{Error, Type, Value};
 
@@ -8,7 +8,7 @@ use super::{Case, Mixture, Recipe};
 use crate::architecture::Pooling;
 use crate::architecture::blocks::NormSpan;
 
-/// What such a model has beside its layers.
+/// The parts of such a model outside its layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "each is what `architecture::blocks` says under a like name")]
 pub struct EncoderRecipe {
@@ -16,7 +16,7 @@ pub struct EncoderRecipe {
     pub token_types: bool,
     pub input_norm: bool,
     pub stream_norms: bool,
-    /// The first layer has no norm of its input.
+    /// The first layer has no input norm.
     pub first_unnormed: bool,
     /// Columns and outputs of layers after pooling, with their names and whether they have biases.
     pub pooled: &'static [(&'static str, usize, usize, bool)],
@@ -26,7 +26,7 @@ pub struct EncoderRecipe {
 const POSITIONS: usize = 256;
 
 impl EncoderRecipe {
-    /// The tensors beside those of the layers.
+    /// The tensors outside the layers.
     pub(super) fn tensors(&self, recipe: &Recipe, list: &mut List) -> Result<(), Error> {
         let embedding = recipe.embedding;
         let fill = Fill::Matrix { inputs: embedding };
@@ -46,7 +46,7 @@ impl EncoderRecipe {
     }
 }
 
-/// A case with a pooling type, other metadata of its architecture, and general metadata.
+/// A case with a pooling type and other metadata, whose keys are relative to the architecture.
 fn case(name: &str, pooling: Pooling, recipe: Recipe, own: &[(&str, Value)]) -> Case {
     let number = match pooling {
         Pooling::Unspecified | Pooling::None => 0u32,
@@ -69,8 +69,8 @@ fn case(name: &str, pooling: Pooling, recipe: Recipe, own: &[(&str, Value)]) -> 
     Case { metadata, recorded: 40, ..Case::new(name, recipe) }
 }
 
-/// Models for embeddings and scores. What is recorded of each is the vector of a text and that of
-/// its first half; with pooling type `none`, the vectors of all tokens of both.
+/// Embedding models and rerankers. The recorded values are the vector of a text and that of its
+/// first half; with pooling type `none`, the vectors of all tokens of both.
 pub fn embedders() -> Vec<Case> {
     let both_ways = || ("attention.causal", Value::from(false));
     let parts = EncoderRecipe { token_types: true, input_norm: true, stream_norms: true, ..Default::default() };

@@ -14,7 +14,7 @@ pub(super) enum Fill {
     },
     /// Values around 1.
     Norm,
-    /// Values around 0.4, less for long heads: norms of queries and keys whose products are not
+    /// Values around 0.4, smaller for long heads: norms of queries and keys whose products are not
     /// scaled.
     SmallNorm {
         /// Length of a head.
@@ -24,7 +24,7 @@ pub(super) enum Fill {
     Bias,
     /// Values from 1 up.
     Factors,
-    /// Ones, then values so large that a pair does not rotate.
+    /// Ones, then values so large that the pair does not rotate.
     PartialFactors {
         /// Number of ones.
         rotated: usize,

@@ -1,4 +1,4 @@
-//! What synthetic models of Gemma 3n and Gemma 4 have beyond other architectures.
+//! The parts of synthetic Gemma 3n and Gemma 4 models that other architectures lack.
 
 use roci_gguf::{Error, Value};
 
@@ -10,18 +10,18 @@ use super::list::List;
 pub struct Gemma {
     /// Which layers have a window.
     pub windows: Vec<bool>,
-    /// Length of the heads of layers with a window, if it is another one.
+    /// Length of the heads of layers with a window, if it differs.
     pub window_head: Option<usize>,
     /// Key and value heads of layers with full attention.
     pub whole_kv_heads: usize,
     /// Whether layers with full attention have a value projection.
     pub values: bool,
-    /// Number of layers, the last ones, that read keys and values of earlier ones. Their
-    /// feed-forward networks are twice as long.
+    /// Number of final layers that read the keys and values of earlier ones. Their feed-forward
+    /// networks are twice as long.
     pub shared_kv: usize,
-    /// Length of the input of a layer, with per-layer embeddings.
+    /// Length of a layer's per-layer embedding, if there is one.
     pub per_layer: Option<usize>,
-    /// Several residual streams, and branches beside attention.
+    /// Multiple residual streams, and low-rank branches parallel to attention.
     pub streams: Option<StreamRecipe>,
     /// Whether each layer has a scale.
     pub output_scale: bool,
@@ -32,7 +32,7 @@ pub struct Gemma {
 pub struct StreamRecipe {
     /// Number of streams.
     pub count: usize,
-    /// Values between the projections of a branch beside attention.
+    /// Rank of the branch parallel to attention.
     pub rank: usize,
     /// Leading layers with sparse activations.
     pub sparse: usize,
@@ -64,8 +64,8 @@ impl Gemma {
         }
     }
 
-    /// Gemma 3n. llama.cpp expects 20 layers with keys and values of their own, ten of which are
-    /// sparse, and these sizes.
+    /// Gemma 3n. llama.cpp requires these sizes and 20 layers with their own keys and values, ten
+    /// of which are sparse.
     pub fn streams() -> Self {
         Self {
             windows: (1..=25).map(|number| number % 5 != 0).collect(),
@@ -95,7 +95,7 @@ impl Gemma {
         }
     }
 
-    /// Whether a layer has a tensor of attention.
+    /// Whether a layer has an attention tensor.
     pub(super) fn has(&self, layer: usize, part: &str) -> bool {
         let computes = self.streams.is_some() || !self.is_shared(layer);
         match part {
@@ -139,7 +139,8 @@ impl Gemma {
         pairs
     }
 
-    /// Tensors of no layer. Of the pairs of a head, `head / 8` rotate in layers with full attention.
+    /// Tensors outside the layers. In layers with full attention, `head / 8` pairs of each head
+    /// rotate.
     pub(super) fn global(
         &self,
         embedding: usize,
@@ -163,7 +164,7 @@ impl Gemma {
         Ok(())
     }
 
-    /// Tensors of a layer that other architectures have not.
+    /// Tensors of a layer that other architectures lack.
     pub(super) fn layer(&self, layer: usize, embedding: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}.weight");
         if self.output_scale {
@@ -185,7 +186,7 @@ impl Gemma {
         list.plain(&name("altup_correct_scale"), embedding, Fill::Norm)
     }
 
-    /// A mixture of experts beside the dense network.
+    /// A mixture of experts parallel to the dense network.
     pub(super) fn mixture(
         layer: usize,
         embedding: usize,

@@ -194,7 +194,7 @@ pub fn talking_hybrid() -> Case {
     Case { metadata: vocabulary::metadata(), ..Case::new("talking-hybrid", recipe) }
 }
 
-/// The same as [`talking_hybrid`] with a prediction head.
+/// The same as [`talking_hybrid`], with a prediction head.
 pub fn talking_predicting() -> Case {
     let hybrid = talking_hybrid();
     let recipe = Recipe { predicting: true, ..hybrid.recipe };

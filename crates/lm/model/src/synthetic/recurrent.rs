@@ -13,7 +13,7 @@ use crate::architecture::blocks::NormSpan;
 pub struct Recurrent {
     /// The blocks of each layer.
     pub layers: Vec<LayerBlocks>,
-    /// What the recurrent blocks are.
+    /// Sizes of the recurrent blocks.
     pub block: RecurrentBlock,
 }
 
@@ -63,7 +63,7 @@ impl Recurrent {
             ("attention.head_count", Value::from(heads as u32)),
             ("attention.head_count_kv", each(recipe.kv_heads, |blocks| blocks.attention)),
             ("feed_forward_length", each(recipe.feed_forward, |blocks| blocks.feed_forward)),
-            // Read by llama.cpp, of a block that the model lacks.
+            // llama.cpp reads this key, although the model lacks the block.
             ("attention.layer_norm_epsilon", Value::from(1e-5f32)),
         ];
         match self.block {
@@ -143,7 +143,7 @@ pub(super) fn recurrent() -> Vec<Case> {
         biased: true,
         normed: true,
     };
-    // llama.cpp wants twice the embedding length.
+    // llama.cpp requires twice the embedding length.
     let granite = || of("granitehybrid", &[RECURRENT, ATTENTION, RECURRENT], space(8, 1, 16, 32));
     let scales = [
         ("embedding_scale", Value::from(3.0f32)),

@@ -119,8 +119,8 @@ fn each_tensor_is_listed_once() {
         let file = case.open().expect("the synthetic file is valid");
         let model = Model::new(&file, Some(case.context)).expect("the architecture is supported");
         let used = model.tensors();
-        // All except the RoPE factors, which are part of the description, factors of matrices, and
-        // keys and values of layers that read those of others.
+        // All except RoPE factors, which are part of the description, factors of matrices, and keys
+        // and values of layers that read those of other layers.
         let shared: Vec<String> = (0..model.layers.len())
             .filter(|&layer| model.layers[layer].attention().is_some_and(|block| block.kv_layer.is_some()))
             .flat_map(|layer| ["k", "v", "k_norm"].map(|part| format!("blk.{layer}.attn_{part}.weight")))
@@ -178,7 +178,7 @@ fn models_for_embeddings_have_their_inputs_and_norms() {
     assert!(!bert.is_causal() && !attention(&bert, 0).causal && attention(&bert, 0).norm.is_none());
     assert!(bert.input.positions.is_some() && bert.input.token_type.is_some() && bert.input.norm.is_some());
     assert!(attention(&bert, 0).rope.frequencies.is_empty());
-    // The last norm of the residual stream is that of the model.
+    // The last norm of the residual stream is the model's final norm.
     let [first, last] = [&bert.layers[0].stream_norms, &bert.layers[1].stream_norms];
     assert_eq!(norm_tensor(&first.feed_forward), "blk.0.layer_output_norm.weight");
     assert_eq!((norm_tensor(&last.mixer), &last.feed_forward), ("blk.1.attn_output_norm.weight", &None));
@@ -188,7 +188,7 @@ fn models_for_embeddings_have_their_inputs_and_norms() {
     assert_eq!(attention(&model("jina-bert-v2"), 0).alibi, Some(8.0));
     let moe = model("nomic-bert-moe");
     assert_eq!(moe.config.expert_layers, [false, true, false, true]);
-    // Only a file that says so makes another architecture see the whole text.
+    // Other architectures are non-causal only if the file says so.
     assert!(model("qwen3").is_causal());
     let file = changed("qwen2", "qwen2.attention.causal", Some(Value::from(false)), "", &[]);
     assert!(!Model::new(&file, None).expect("the value is supported").is_causal());

@@ -1,4 +1,4 @@
-//! Gemma 3n and Gemma 4: heads and keys by the kind of a layer, inputs of layers, streams.
+//! Gemma 3n and Gemma 4: heads and keys by kind of layer, per-layer embeddings, streams.
 
 use roci_gguf::Value;
 use roci_lm::architecture::Model;

@@ -19,14 +19,14 @@ const MAX_IMAGES: usize = 64;
 
 /// The images of a conversation, in the order of their markers in its text.
 pub(super) struct ChatImages {
-    /// Stands for an image in the text.
+    /// Placeholder for an image in the text.
     pub(super) marker: String,
-    /// The bytes of each file, with the field that has it.
+    /// The bytes of each file, and the name of the request field that has it.
     files: Vec<(Vec<u8>, String)>,
 }
 
 impl ChatImages {
-    /// Takes the images out of messages, which have been validated: parts become text with markers.
+    /// Takes the images out of validated messages: parts become text with markers.
     pub(super) fn take(messages: &mut [Json], media: Option<&Path>) -> Result<Self, ApiError> {
         let mut images = Self { marker: image_marker(), files: Vec::new() };
         for (place, message) in messages.iter_mut().enumerate() {
@@ -41,7 +41,7 @@ impl ChatImages {
         Ok(images)
     }
 
-    /// The text of parts: as in llama.cpp, no line break next to an image.
+    /// The text of the parts. As in llama.cpp, there is no line break next to an image.
     fn text(&mut self, parts: &[Json], path: &str, media: Option<&Path>) -> Result<String, ApiError> {
         let mut text = String::new();
         let mut after_image = true;
@@ -70,7 +70,7 @@ impl ChatImages {
         Ok(text)
     }
 
-    /// Computes the images, or finds those of earlier requests.
+    /// Computes the rows of the images, or finds them from earlier requests.
     pub(super) fn encode(self, app: &App) -> Result<Vec<Arc<Image>>, ApiError> {
         let Some(encoder) = &app.served.images else {
             return match self.files.first() {
@@ -99,7 +99,7 @@ fn is_image(part: &Json) -> bool {
     part.get("type").and_then(Json::as_str) == Some("image_url")
 }
 
-/// Why an image has no rows.
+/// Why an image cannot be used.
 enum Failed {
     Image(String),
     Ids(roci_engine::OutOfImageTokens),
@@ -111,7 +111,7 @@ impl From<roci_engine::OutOfImageTokens> for Failed {
     }
 }
 
-/// The bytes that a URL stands for. The error completes a sentence about the field.
+/// The bytes that a URL refers to. The error completes a sentence about the field.
 fn read(url: &str, media: Option<&Path>) -> Result<Vec<u8>, String> {
     if let Some(data) = url.strip_prefix("data:") {
         let encoded = data.split_once(";base64,").map(|(_, encoded)| encoded);
@@ -134,8 +134,8 @@ fn read(url: &str, media: Option<&Path>) -> Result<Vec<u8>, String> {
     })
 }
 
-/// A file below a folder. Paths are relative to it; links that lead out are refused, in the same
-/// words as files that do not exist.
+/// A file below a folder. Paths are relative to the folder. Links that lead out of it are rejected
+/// with the same message as missing files.
 fn read_below(media: &Path, path: &str) -> Result<Vec<u8>, String> {
     let missing = || "is no file below the server's `--media-path`".to_owned();
     let folder = media.canonicalize().map_err(|_| missing())?;

@@ -80,7 +80,7 @@ fn table(cards: &[GpuDiagnosis], printer: &Printer) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Every route to the GPU with its state, and the names that the drivers give the GPU.
+/// Every route to the GPU with its state, and the names that drivers give the GPU.
 fn routes(card: &GpuDiagnosis) -> String {
     let mut text = format!("\n{}\n", card.pci);
     for route in &card.routes {

@@ -1,4 +1,4 @@
-//! `roci embed` and `roci rerank`: vectors and scores of texts.
+//! `roci embed` and `roci rerank`: embeddings and scores of texts.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::exit::ExitStatus;
 use crate::interrupt;
 use crate::printer::Printer;
 
-/// Texts that the engine has at a time, so that they share batches.
+/// Maximum number of texts in the engine at a time, so that they share batches.
 const IN_FLIGHT: usize = 8;
 
 #[derive(Serialize)]
@@ -36,7 +36,7 @@ struct RerankReport {
     schema: &'static str,
     version: u32,
     model: ModelSummary,
-    /// The best first.
+    /// Best document first.
     results: Vec<Ranked>,
 }
 
@@ -49,7 +49,7 @@ struct Ranked {
     document: String,
 }
 
-/// Prints the embedding of each text: a line of numbers.
+/// Prints the embedding of each text as a line of numbers.
 pub(crate) fn embed(arguments: &EmbedArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let texts = texts(&arguments.texts, &arguments.model)?;
     interrupt::listen();
@@ -69,7 +69,7 @@ pub(crate) fn embed(arguments: &EmbedArgs, drivers: &DriverArgs, printer: &Print
     Ok(end(&engine))
 }
 
-/// Prints the documents with their scores, the best first.
+/// Prints documents and scores, best first.
 pub(crate) fn rerank(arguments: &RerankArgs, drivers: &DriverArgs, printer: &Printer) -> Result<ExitStatus, CliError> {
     let documents = texts(&arguments.documents, &arguments.model)?;
     interrupt::listen();
@@ -124,7 +124,7 @@ fn texts(given: &[String], arguments: &TextModelArgs) -> Result<Vec<String>, Lan
     if texts.is_empty() { Err(LanguageError::NoTexts) } else { Ok(texts) }
 }
 
-/// Computes something of each text, several at once.
+/// Computes something for each text, several at once.
 fn each<T: Send>(
     texts: &[Vec<u32>],
     compute: impl Fn(&[u32]) -> Result<T, EngineError> + Sync,

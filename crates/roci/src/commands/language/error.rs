@@ -65,7 +65,7 @@ pub(crate) enum LanguageError {
     #[error("`--speculate draft` needs a draft model")]
     NoDraft,
     /// `--speculate mtp` with a model that has no prediction head.
-    #[error("the file has no prediction head that is supported")]
+    #[error("the file has no supported prediction head")]
     NoPredictionHead,
     /// The option has no effect with this method of speculation.
     #[error("`{option}` has no effect with `--speculate {method}`")]
@@ -77,10 +77,10 @@ pub(crate) enum LanguageError {
     /// The draft model's vocabulary differs.
     #[error("{}: the vocabulary of the draft model differs: {difference}", path.display())]
     DraftVocabulary { path: PathBuf, difference: String },
-    /// The draft model does not fit the model.
+    /// The draft model is incompatible with the model.
     #[error(transparent)]
     Draft(#[from] roci_engine::DraftModelError),
-    /// There is no text to embed or to score.
+    /// There are no texts to embed or score.
     #[error("there are no texts")]
     NoTexts,
     /// The option does not apply to this kind of model.
@@ -99,25 +99,25 @@ pub(crate) enum LanguageError {
     /// An importance matrix cannot be read.
     #[error("{}: {source}", path.display())]
     Importance { path: PathBuf, source: roci_lm::quantize::ImportanceError },
-    /// The file to write is the one to read.
-    #[error("`{}` is the file to read", path.display())]
+    /// The input and output files are the same.
+    #[error("`{}` is both the input and the output", path.display())]
     SameFile { path: PathBuf },
     /// A vision tower or an image cannot be used.
     #[error("{}: {source}", path.display())]
     Vision { path: PathBuf, source: Box<roci_vision::Error> },
-    /// The rows of a vision tower are no embeddings of the model.
-    #[error("{}: the tower's rows have {rows} values, and the model's embeddings {embedding}", path.display())]
+    /// The rows of a vision tower have another length than the model's embeddings.
+    #[error("{}: the tower's rows have {rows} values, but the model's embeddings have {embedding}", path.display())]
     VisionWidth { path: PathBuf, rows: usize, embedding: usize },
-    /// The model has no positions for the rows of a vision tower.
-    #[error("{}: the tower's rows have three-part positions, which the model does not have", path.display())]
+    /// The model has no M-RoPE, which the vision tower needs.
+    #[error("{}: the tower needs three rotary positions per token (M-RoPE), and the model has one", path.display())]
     VisionPositions { path: PathBuf },
-    /// An image is given, but no vision tower.
+    /// An image is given without a vision tower.
     #[error("an image needs the model's vision tower")]
     NoVision,
     /// Too many images.
     #[error(transparent)]
     Images(#[from] roci_engine::OutOfImageTokens),
-    /// The chat template loses an image.
+    /// The chat template dropped an image.
     #[error(transparent)]
     ImageCount(#[from] roci_engine::ImageCount),
     /// The HTTP server failed.

@@ -26,7 +26,7 @@ use roci_probe::units;
 
 /// Default context size in tokens: the KV cache of a model's whole context may not fit in memory.
 const DEFAULT_CONTEXT: u32 = 4096;
-/// Tokens of a batch of models whose images are evaluated in one.
+/// Default tokens per batch if images must be evaluated in one batch.
 const DEFAULT_BATCH: usize = 512;
 
 /// Whether `ROCI_SPECIALIZE` permits kernels specialized for the model; `None` leaves the choice to
@@ -57,7 +57,7 @@ pub(crate) struct LoadOptions<'a> {
     pub(crate) speculation: &'a SpeculationArgs,
     /// The model's mmproj file, for images.
     pub(crate) mmproj: Option<&'a Path>,
-    /// Layers, from the first on, whose experts run on the CPU; chosen by memory if `None`.
+    /// Number of leading layers whose experts run on the CPU; if `None`, chosen by memory.
     pub(crate) experts: Option<usize>,
     /// Batching settings of the engine.
     pub(crate) settings: Settings,
@@ -69,13 +69,13 @@ pub(crate) struct LoadedModel {
     pub(crate) engine: Engine,
     /// Encodes prompts with the model's tokenizer and chat template.
     pub(crate) prompts: PromptEncoder,
-    /// The vision tower, if one was given.
+    /// The vision tower, if `--mmproj` is given.
     pub(crate) vision: Option<Arc<Vision>>,
     pub(crate) summary: ModelSummary,
 }
 
 impl LoadedModel {
-    /// The tokens of text whose markers stand for images.
+    /// Tokens of a text in which markers stand for images.
     pub(crate) fn with_images(
         &self,
         text: &str,
@@ -106,7 +106,7 @@ pub(crate) struct ModelSummary {
     pub(crate) trained_context: u32,
     /// URIs of the devices that it runs on.
     pub(crate) devices: Vec<String>,
-    /// What each of them holds.
+    /// Layers and bytes on each device.
     pub(crate) placement: Vec<DevicePlacement>,
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn load(
     summary.placement = placement::placement(&devices, forward.estimate());
     let load = |vision: VisionFile| vision.load(first, forward.limits(), forward.has_grid_positions());
     let vision = vision.map(load).transpose()?.map(Arc::new);
-    // A prediction head is one layer, beside the last ones of the model.
+    // A prediction head is one layer, on the device with the model's last layers.
     let last = &devices[devices.len().saturating_sub(1)..];
     let load = |file: &Arc<Gguf>, model: Model, message: &str| {
         let devices = if model.prediction_input.is_some() { last } else { &devices };
@@ -244,7 +244,7 @@ fn open_devices(
     let cache = options.cache.unwrap_or_default();
     let exact = options.exact;
     let specialize = specialize()?;
-    // A step with drafts keeps the state before it.
+    // Speculation needs another state slot per sequence, for the state before a step.
     let speculates = options.speculation.method().is_some();
     let options_for = |sequences: usize| roci_lm_device::Options {
         cache,
@@ -255,8 +255,8 @@ fn open_devices(
         state_slots: roci_lm_device::Options::state_slots(sequences) + if speculates { sequences } else { 0 },
         ..Default::default()
     };
-    // Sequences share the KV cache and the slots of recurrent state: sized for `max_batch` sequences
-    // if memory permits, and for at least one.
+    // Sequences share the KV cache and the slots of recurrent state, which are sized for
+    // `max_batch` sequences if memory permits, and for at least one.
     let largest = options_for(options.settings.max_batch.max(1));
     if fits(&devices, &largest).is_ok() {
         if largest.cpu_expert_layers > 0 {

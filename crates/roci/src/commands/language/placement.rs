@@ -1,4 +1,4 @@
-//! Where the parts of a model run: which experts the CPU computes.
+//! Placement of a model on devices, and which experts the CPU computes.
 
 use roci_gguf::Gguf;
 use roci_hal::{Device, DeviceInfo, Registry};
@@ -9,26 +9,26 @@ use roci_probe::units;
 
 use super::LanguageError;
 
-/// What one device holds.
+/// Layers and bytes on one device.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct DevicePlacement {
-    /// The URI.
+    /// URI of the device.
     pub(crate) device: String,
-    /// Number of its layers.
+    /// Number of layers.
     pub(crate) layers: usize,
-    /// Bytes of everything that it holds.
+    /// Bytes of all weights, caches and scratch memory.
     pub(crate) bytes: u64,
     /// Bytes of the experts that it computes for layers of other devices.
     pub(crate) expert_bytes: u64,
 }
 
-/// The memory that a model takes on devices.
+/// The memory that a model needs on each device.
 pub(crate) fn fits(file: &Gguf, model: &Model, devices: &[Device], options: &Options) -> Result<Estimate, Error> {
     let infos: Vec<_> = devices.iter().map(Device::info).collect();
     estimate(file, model, &infos, options)
 }
 
-/// Adds the CPU to devices without it.
+/// Adds the CPU to the devices unless it is there.
 pub(crate) fn add_cpu(registry: &Registry, devices: &mut Vec<Device>) -> Result<(), LanguageError> {
     if !devices.iter().any(|device| roci_kernels::runs_native_kernels(device.info())) {
         devices.push(registry.open(&registry.parse("cpu")?, None)?);
@@ -36,8 +36,9 @@ pub(crate) fn add_cpu(registry: &Registry, devices: &mut Vec<Device>) -> Result<
     Ok(())
 }
 
-/// Options with the fewest layers whose experts run on the CPU so that the first device holds the
-/// rest of the model; `None` if it cannot, or if the model has no experts.
+/// Options with the minimum number of leading layers whose experts run on the CPU, such that the
+/// first device holds the rest of the model; `None` if that is impossible or the model has no
+/// experts.
 pub(crate) fn with_fewest_experts(
     file: &Gguf,
     model: &Model,
@@ -65,7 +66,7 @@ pub(crate) fn with_fewest_experts(
     Some(with(high))
 }
 
-/// Each device that holds something.
+/// The devices that hold a part of the model.
 pub(crate) fn placement(devices: &[Device], estimate: &Estimate) -> Vec<DevicePlacement> {
     let shares = devices.iter().zip(&estimate.shares).filter(|(_, share)| share.total() > 0);
     shares
@@ -78,7 +79,7 @@ pub(crate) fn placement(devices: &[Device], estimate: &Estimate) -> Vec<DevicePl
         .collect()
 }
 
-/// The remark on a model that the CPU reads from the file because it exceeds the memory.
+/// A note if the CPU reads weights from the file because they exceed the memory.
 pub(crate) fn larger_than_memory(file: &Gguf, devices: &[Device], estimate: &Estimate) -> Option<String> {
     let cpu = devices.iter().zip(&estimate.shares).find(|(_, share)| share.mapped > 0)?;
     let (device, share) = cpu;
@@ -93,7 +94,7 @@ pub(crate) fn larger_than_memory(file: &Gguf, devices: &[Device], estimate: &Est
     })
 }
 
-/// What is where, in one line: `experts of the first 12 of 48 layers on the CPU: 7.1 GiB on
+/// The placement in one line: `experts of the first 12 of 48 layers on the CPU: 7.1 GiB on
 /// vulkan://0, 5.2 GiB on cpu`.
 pub(crate) fn describe(model: &Model, options: &Options, placement: &[DevicePlacement]) -> String {
     let count = model.layers.len();
@@ -121,7 +122,7 @@ mod tests {
         (file, model)
     }
 
-    /// A device that reports this memory.
+    /// A device that reports this amount of memory.
     fn device(format: CodeFormat, memory: u64) -> DeviceInfo {
         let driver = NullDriver::new(1).with_formats(vec![format]);
         let device = Registry::new().with(driver).open(&"null".parse().expect("a URI"), None).expect("it opens");

@@ -29,9 +29,9 @@ struct Report {
     #[serde(rename = "type")]
     file_type: &'static str,
     dry_run: bool,
-    /// Size of the source.
+    /// Bytes of the source.
     source_bytes: u64,
-    /// Size of the new file.
+    /// Bytes of the new file.
     bytes: u64,
     bits_per_weight: f64,
     /// Null for a dry run.
@@ -45,7 +45,7 @@ struct TensorReport {
     shape: Vec<u64>,
     from: &'static str,
     to: &'static str,
-    /// The type of the mixture, if its blocks do not fit the rows.
+    /// The mixture's type, if its blocks do not fit the rows.
     instead_of: Option<&'static str>,
     /// Whether the importance matrix was used.
     importance: bool,
@@ -118,14 +118,14 @@ fn quantize_error(input: &Path, output: &Path, source: QuantizeError) -> Languag
     }
 }
 
-/// Prints the size of the new file, and what the user may not expect.
+/// Prints the size of the new file, and notes about unexpected types.
 fn announce(plan: &Plan<'_>, arguments: &QuantizeArgs, file: &Gguf, bytes: u64, printer: &Printer) {
     let (from, to) = (units::bytes(file.file_bytes()), units::bytes(bytes));
     printer.note(&format!("{}: {from} -> {to}, {:.2} bits per weight", arguments.file_type, plan.bits_per_weight()));
     let mut other = plan.tensors().iter().filter_map(|tensor| Some((tensor, tensor.instead_of?)));
     if let Some((tensor, kind)) = other.next() {
         printer.note(&format!(
-            "{} have rows that are not whole blocks, for example `{}`: {} instead of {kind}",
+            "the rows of {} are not whole blocks, for example `{}`: {} instead of {kind}",
             count(1 + other.count(), "tensor"),
             tensor.source.name(),
             tensor.target.kind(),
@@ -141,11 +141,11 @@ fn announce(plan: &Plan<'_>, arguments: &QuantizeArgs, file: &Gguf, bytes: u64, 
     }
     let has_experts = plan.tensors().iter().any(|tensor| tensor.target.kind() == Type::MXFP4);
     if arguments.file_type == FileType::MXFP4_MOE && !has_experts {
-        printer.note("no matrix has experts, so none becomes MXFP4; with `--pure`, all do");
+        printer.note("the model has no experts, so no matrix becomes MXFP4; with `--pure`, all do");
     }
 }
 
-/// A number of things.
+/// A number with a noun in singular or plural.
 fn count(number: usize, thing: &str) -> String {
     if number == 1 { format!("{number} {thing}") } else { format!("{number} {thing}s") }
 }
@@ -170,7 +170,7 @@ fn write(plan: &Plan<'_>, arguments: &QuantizeArgs, printer: &Printer) -> Result
         .and_then(|()| std::fs::rename(&temporary, &arguments.output).map_err(failed));
     bar.finish_and_clear();
     if written.is_err() {
-        // An incomplete file is of no use.
+        // An incomplete file is useless.
         let _ = std::fs::remove_file(&temporary);
     }
     written

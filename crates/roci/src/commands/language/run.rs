@@ -131,7 +131,7 @@ fn prompt(arguments: &RunArgs) -> Result<String, LanguageError> {
     }
 }
 
-/// The tokens of the prompt, with the chat template if there is one, and the images before it.
+/// Tokens of the prompt and the images before it, with the chat template if there is one.
 fn tokens(
     loaded: &LoadedModel,
     arguments: &RunArgs,
@@ -155,7 +155,7 @@ fn tokens(
     Ok((tokens, images))
 }
 
-/// The tokens of a prompt without images.
+/// Tokens of a prompt without images.
 fn text_tokens(loaded: &LoadedModel, arguments: &RunArgs, prompt: &str) -> Result<Vec<u32>, LanguageError> {
     Ok(match conversation(loaded, arguments, prompt) {
         Some(messages) => loaded.prompts.encode_conversation(messages)?,
@@ -163,7 +163,7 @@ fn text_tokens(loaded: &LoadedModel, arguments: &RunArgs, prompt: &str) -> Resul
     })
 }
 
-/// The conversation of a prompt; `None` to continue the text.
+/// The conversation of a prompt; `None` to continue the prompt as plain text.
 fn conversation(loaded: &LoadedModel, arguments: &RunArgs, prompt: &str) -> Option<Vec<Json>> {
     let system = arguments.language.system.as_deref();
     // A model without a chat template continues the text, unless a system prompt asks for a

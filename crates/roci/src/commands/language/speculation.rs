@@ -12,7 +12,7 @@ use super::LanguageError;
 use super::load;
 use crate::cli::{Speculate, SpeculationArgs};
 
-/// What drafts for a model, described but not loaded.
+/// A source of drafts, described but not loaded.
 pub(super) enum Source {
     /// A draft model.
     Draft(Arc<Gguf>, Model),
@@ -21,7 +21,7 @@ pub(super) enum Source {
 }
 
 /// Opens the draft model or describes the prediction head for a model with this tokenizer and
-/// context. Errors are reported before anything slow starts.
+/// context. Reports errors before the model is loaded.
 pub(super) fn open(
     arguments: &SpeculationArgs,
     target: &Gguf,
@@ -58,7 +58,7 @@ pub(super) fn open(
     }
 }
 
-/// How the vocabulary of a draft model differs. Unused tokens at the end do not count: models of a
+/// How the vocabulary of a draft model differs. Unused tokens at the end are ignored: models of a
 /// family are padded to different sizes.
 fn difference(target: &Tokenizer, draft: &Tokenizer) -> Option<String> {
     let count = |tokenizer: &Tokenizer| {
@@ -74,7 +74,7 @@ fn difference(target: &Tokenizer, draft: &Tokenizer) -> Option<String> {
     Some(format!("token {token} is `{}` instead of `{}`", text(draft, token), text(target, token)))
 }
 
-/// The engine's settings. `load` loads a model to the devices.
+/// The engine's settings. `load` loads a model onto the devices.
 pub(super) fn start(
     arguments: &SpeculationArgs,
     source: Option<Source>,
@@ -108,7 +108,7 @@ mod tests {
         Tokenizer::from_metadata(case.open().expect("it is valid").metadata()).expect("it has a vocabulary")
     }
 
-    /// The vocabulary with more tokens of a type.
+    /// Appends tokens of a type to the vocabulary.
     fn padded(kind: i32) -> Case {
         let mut case = talking();
         for (key, value) in &mut case.metadata {

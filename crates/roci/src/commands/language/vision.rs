@@ -1,4 +1,4 @@
-//! Images for a language model: its vision tower, and the image files of prompts.
+//! Images as input of a language model: its vision tower, and the image files of prompts.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,8 +26,8 @@ impl VisionFile {
         Ok(Self { path: path.to_owned(), file, description })
     }
 
-    /// Tokens that a batch must have besides one of each other sequence: rows that see each other
-    /// are evaluated together.
+    /// Minimum tokens per batch besides one of each other sequence: the rows of a bidirectional
+    /// image are evaluated in one batch.
     pub(super) fn batch_rows(&self) -> usize {
         match self.description.positions() {
             Positions::Bidirectional => self.description.max_rows(),
@@ -35,7 +35,7 @@ impl VisionFile {
         }
     }
 
-    /// Loads the tower for a model, which may have three-part positions.
+    /// Loads the tower for a model; `grids` is whether the model has M-RoPE.
     pub(super) fn load(self, device: Device, limits: &Limits, grids: bool) -> Result<Vision, LanguageError> {
         let embedding = limits.embedding;
         let mut tower = Tower::load(&self.file, device).map_err(|source| vision_error(&self.path, source))?;
@@ -45,7 +45,7 @@ impl VisionFile {
         if self.description.positions() == Positions::Grid && !grids {
             return Err(LanguageError::VisionPositions { path: self.path });
         }
-        // Room for text in the context.
+        // Leaves room for text in the context.
         tower.limit_rows(limits.context * 3 / 4);
         Ok(Vision { path: self.path, description: self.description, tower: Mutex::new(tower) })
     }
@@ -61,7 +61,7 @@ pub(crate) struct Vision {
 
 impl Vision {
     fn rows(&self, bytes: &[u8]) -> Result<ImageRows, roci_vision::Error> {
-        // An error leaves the tower as it was.
+        // A panic leaves the tower unchanged.
         let mut tower = self.tower.lock().unwrap_or_else(PoisonError::into_inner);
         let encoded = tower.encode(bytes)?;
         let (columns, lines) = encoded.grid;
@@ -73,7 +73,7 @@ impl Vision {
         Ok(ImageRows { rows: encoded.rows, width: encoded.width, positions })
     }
 
-    /// The image in a file.
+    /// The image in this file.
     pub(super) fn image(&self, path: &Path, engine: &Engine) -> Result<Arc<Image>, LanguageError> {
         let bytes = crate::input::read(path).map_err(|source| LanguageError::Read { path: path.to_owned(), source })?;
         let encode = || {

@@ -44,7 +44,7 @@ pub enum Child {
 pub struct TreeNode {
     /// The column that is compared.
     pub column: usize,
-    /// How the column is compared, and with what.
+    /// Comparison operator and operand.
     pub test: NodeTest,
     /// Whether NaN takes the branch of a comparison that holds.
     pub missing_holds: bool,

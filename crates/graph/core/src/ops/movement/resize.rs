@@ -24,7 +24,7 @@ pub struct Resize {
     pub axes: Option<Vec<i64>>,
 }
 
-/// How a resized element follows from its neighbors.
+/// How a resized element depends on its neighbors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ResizeMode {
     /// The nearest element.

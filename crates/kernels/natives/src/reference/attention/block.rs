@@ -35,7 +35,7 @@ struct Panel<'a> {
     total: &'a mut [f32],
     /// The first and the last position that each query attends to.
     visible: &'a mut [[u32; 2]],
-    /// The position of each query, and its slope of ALiBi.
+    /// The position and the ALiBi slope of each query.
     positions: &'a mut [u32],
     slopes: &'a mut [f32],
 }

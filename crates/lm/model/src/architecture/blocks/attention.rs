@@ -81,10 +81,12 @@ pub struct Attention {
     pub norm: Option<Norm>,
     /// Query projection: `heads * key_length` values.
     pub query: Linear,
-    /// Key projection: `kv_heads * key_length` values. In a layer with shared keys and values, that
-    /// of the layer that computes them; `head_norms` and `value_norm` are then also of that layer.
+    /// Key projection: `kv_heads * key_length` values. With a shared KV cache, this is the
+    /// projection of the layer that computes the keys, and `head_norms` and `value_norm` also
+    /// belong to that layer.
     pub key: Linear,
-    /// Value projection: `kv_heads * value_length` values. It may be the key projection.
+    /// Value projection: `kv_heads * value_length` values. It may be the same matrix as the key
+    /// projection.
     pub value: Linear,
     /// The earlier layer whose keys and values this one reads instead of computing its own.
     pub kv_layer: Option<usize>,
@@ -116,7 +118,8 @@ pub struct Attention {
     pub temperature: Option<Temperature>,
     /// Attention sinks: one more score per query head, of a token whose values are zero.
     pub sinks: Option<Vector>,
-    /// Whether only earlier tokens and the current one are visible, instead of the whole text.
+    /// Whether tokens attend only to earlier tokens and themselves, instead of to the whole
+    /// sequence.
     pub causal: bool,
     /// ALiBi: the score of a key decreases with its distance, by the slope of the head
     /// ([`alibi_slope`]) per token. The value is the maximum bias.
@@ -149,8 +152,8 @@ impl Attention {
 
 /// The slope of ALiBi for a head.
 ///
-/// For a power of two of heads, slopes are a geometric series that ends at `2^-max_bias`. Further
-/// heads have the slopes between those of twice as many.
+/// For a power-of-two number of heads, slopes are a geometric series that ends at `2^-max_bias`.
+/// For other numbers, the remaining heads have every second slope of the next power of two.
 pub fn alibi_slope(max_bias: f32, heads: usize, head: usize) -> f32 {
     let whole = 1usize << heads.max(1).ilog2();
     let base = |bias: f32| (-f64::from(bias) / whole as f64).exp2();

@@ -1,23 +1,23 @@
-//! What models for embeddings and scores of texts have beside their layers.
+//! Parts of embedding models and rerankers outside their layers.
 
 use std::ops::Range;
 
 use super::{Linear, Matrix, Norm, Vector};
 
-/// What is done to the embeddings of tokens before the first layer.
+/// Applied to token embeddings before the first layer.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct InputEmbedding {
-    /// Added: a row per position.
+    /// Learned position embeddings: a row per position, which is added.
     pub positions: Option<Matrix>,
-    /// Added: the row of token type 0, the only one that is used.
+    /// Embedding of token type 0, the only one that is used, which is added.
     pub token_type: Option<Matrix>,
     /// Norm of the sum.
     pub norm: Option<Norm>,
 }
 
 impl InputEmbedding {
-    /// Whether embeddings of tokens are the input of the first layer as they are.
+    /// Whether the first layer reads token embeddings unchanged.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -28,13 +28,13 @@ impl InputEmbedding {
     }
 }
 
-/// Norms of the residual stream itself, after the output of a block was added to it.
+/// Norms of the residual stream itself, after the output of a block is added.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct StreamNorms {
     /// After the mixer.
     pub mixer: Option<Norm>,
-    /// After feed-forward. That of the last layer is the norm of the model.
+    /// After feed-forward. In the last layer, this is the model's final norm.
     pub feed_forward: Option<Norm>,
 }
 
@@ -45,19 +45,19 @@ impl StreamNorms {
     }
 }
 
-/// Tokens of a text whose hidden states are pooled.
+/// The tokens whose hidden states are pooled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PooledTokens {
-    /// The mean of all.
+    /// Mean of all tokens.
     Mean,
-    /// The first.
+    /// First token.
     First,
-    /// The last.
+    /// Last token.
     Last,
 }
 
 impl PooledTokens {
-    /// The tokens whose hidden states are averaged, of a text of `length` tokens.
+    /// The tokens whose hidden states are averaged, for a sequence of `length` tokens.
     pub fn range(self, length: usize) -> Range<usize> {
         match self {
             Self::Mean => 0..length,
@@ -70,7 +70,7 @@ impl PooledTokens {
 /// Activation of a layer after pooling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PooledActivation {
-    /// None.
+    /// No activation.
     Identity,
     /// Hyperbolic tangent.
     Tanh,
@@ -82,25 +82,25 @@ pub enum PooledActivation {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PooledLayer {
-    /// The projection.
+    /// Projection.
     pub linear: Linear,
-    /// Activation of its result.
+    /// Activation of the projection's result.
     pub activation: PooledActivation,
     /// Norm after the activation.
     pub norm: Option<Norm>,
 }
 
-/// Turns the hidden states of a text into one vector.
+/// Converts the hidden states of a sequence to one vector.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Pooled {
-    /// The tokens that it takes.
+    /// The tokens that are pooled.
     pub tokens: PooledTokens,
     /// Dense layers, or a classification head.
     pub layers: Vec<PooledLayer>,
     /// Whether the result is a softmax.
     pub softmax: bool,
-    /// Whether the result is the score of a text (pooling type `rank`) instead of its embedding.
+    /// Whether the result is a score (pooling type `rank`) instead of an embedding.
     pub is_score: bool,
 }
 

@@ -48,8 +48,8 @@ pub enum ExpertScores {
     Sigmoid,
 }
 
-/// Groups of consecutive experts, of which only some are eligible for a token: those with the
-/// highest sums of their two highest weights.
+/// Groups of consecutive experts, of which only some are eligible for a token. Groups are ranked by
+/// the sum of their two highest weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExpertGroups {
@@ -64,8 +64,8 @@ pub struct ExpertGroups {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Routing {
-    /// Norm of the residual stream, whose result is the router's input; `None` if the router reads
-    /// the input of the block.
+    /// Norm of the residual stream, whose result is the router's input; if `None`, the router reads
+    /// the block's input.
     pub norm: Option<Norm>,
     /// Factor of the router's input.
     pub input_scale: f32,
@@ -80,7 +80,7 @@ pub struct Routing {
     pub normalized: bool,
     /// Factor of the weights.
     pub scale: f32,
-    /// Groups of experts, chosen first.
+    /// Groups of experts; groups are selected before experts.
     pub groups: Option<ExpertGroups>,
     /// Whether weights multiply the inputs of experts instead of their outputs.
     pub weighted_input: bool,
@@ -108,8 +108,8 @@ pub enum FeedForwardKind {
 pub struct SharedExpert {
     /// The network.
     pub network: GatedFeedForward,
-    /// Norm of the residual stream, whose result is the input; `None` if the network reads the
-    /// input of the block.
+    /// Norm of the residual stream, whose result is the input; if `None`, the network reads the
+    /// block's input.
     pub norm: Option<Norm>,
     /// Norm of the output.
     pub post_norm: Option<Norm>,
@@ -134,8 +134,8 @@ pub struct FeedForward {
     pub kind: FeedForwardKind,
     /// Activation of the gate.
     pub activation: Activation,
-    /// Sparse activation of a dense network: the activation is of `max(g - m - c * s, 0)`, where
-    /// `g` is the gate, `m` the mean of its values, `s` their standard deviation (of a sample) and
+    /// Sparse activation of a dense network: applies the activation to `max(g - m - c * s, 0)`,
+    /// where `g` is the gate, `m` the mean of its values, `s` their sample standard deviation and
     /// `c` this number.
     pub sparsity: Option<f32>,
     /// Norm of the experts' sum, before the output of the shared expert is added.

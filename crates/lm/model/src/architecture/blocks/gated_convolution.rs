@@ -5,16 +5,15 @@ use super::{Linear, Norm, ShortConvolution};
 /// A short convolution between two gates, from its norm to the value added to the residual stream:
 /// `output(output_gate(x) * convolution(input_gate(x) * value(x)))`.
 ///
-/// The gates have no activation. The convolution has a channel for each value of the embedding
-/// length.
+/// The gates have no activation. The convolution has `embedding length` channels.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GatedConvolution {
     /// Norm of the input.
     pub norm: Norm,
-    /// Gate of the convolution's inputs.
+    /// Gate that multiplies the convolution's inputs.
     pub input_gate: Linear,
-    /// Gate of the convolution's outputs.
+    /// Gate that multiplies the convolution's outputs.
     pub output_gate: Linear,
     /// Values to convolve.
     pub value: Linear,

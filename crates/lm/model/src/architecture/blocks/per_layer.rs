@@ -1,4 +1,4 @@
-//! Per-layer embeddings: each token has one more, short embedding for every layer.
+//! Per-layer embeddings: each token has another, short embedding for every layer.
 
 use super::{Activation, Linear, Matrix, Norm};
 
@@ -8,7 +8,7 @@ use super::{Activation, Linear, Matrix, Norm};
 /// input = scale * (norm(projection(h)) + embedding_scale * embedding[token])
 /// ```
 ///
-/// where `h` is the embedding of the token, with its factor. The norm is of each layer's part.
+/// where `h` is the scaled embedding of the token. The norm applies to each layer's part.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PerLayerEmbedding {
@@ -18,8 +18,8 @@ pub struct PerLayerEmbedding {
     pub embedding_scale: f32,
     /// Projection of the embedding to `length` values for each layer.
     pub projection: Linear,
-    /// Norm of the projection's result, part by part. The projection has the factor
-    /// `1 / √embedding length`, which is part of the epsilon.
+    /// Norm of each layer's part of the projection. The projection's factor `1 / √embedding length`
+    /// is part of the epsilon.
     pub norm: Norm,
     /// Factor of the sum.
     pub scale: f32,
@@ -27,12 +27,12 @@ pub struct PerLayerEmbedding {
     pub length: usize,
 }
 
-/// What a layer does with its input: `h` becomes
+/// How a layer uses its input: `h` becomes
 /// `h + post_norm(projection(activation(gate(h)) * input))`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PerLayerInput {
-    /// Projection to the length of the input.
+    /// Projection to the length of the layer's input.
     pub gate: Linear,
     /// Activation of the gate.
     pub activation: Activation,

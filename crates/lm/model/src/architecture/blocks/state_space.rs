@@ -4,9 +4,9 @@ use super::{Linear, Norm, ShortConvolution, Vector};
 
 /// A selective state space (Mamba 2), from its norm to the value added to the residual stream.
 ///
-/// Each head has a matrix `S` of `length` x `state` as its state, zero at the start. A token has
-/// values `x` per head, an input vector `B` and an output vector `C` per group of heads, and a step
-/// `d` per head:
+/// Each head has a state matrix `S` of `length` x `state`, initially zero. A token has values `x`
+/// per head, an input vector `B` and an output vector `C` per group of heads, and a step `d` per
+/// head:
 ///
 /// ```text
 /// d = softplus(step(x) + step_bias)
@@ -18,19 +18,19 @@ use super::{Linear, Norm, ShortConvolution, Vector};
 pub struct StateSpace {
     /// Norm of the input.
     pub norm: Norm,
-    /// Gate of the output: `heads * length` values, of which the SiLU is taken.
+    /// Output gate: `heads * length` values, activated by SiLU.
     pub gate: Linear,
     /// Channels of the convolution: the values of all heads, then `B` of all groups, then `C`.
     pub channels: Linear,
     /// Projection to the steps, a value per head.
     pub step: Linear,
-    /// Bias of the steps, per head.
+    /// Bias of the steps, one per head.
     pub step_bias: Vector,
-    /// Factor of the steps in the exponent of the decay, per head; negative.
+    /// Decay factor of the steps, one per head; negative.
     pub decay: Vector,
-    /// Factor of the values that are added to the output, per head.
+    /// Factor of the values that are added to the output, one per head.
     pub skip: Vector,
-    /// The convolution. SiLU follows.
+    /// The convolution, whose results are activated by SiLU.
     pub convolution: ShortConvolution,
     /// Norm of the output after its gate.
     pub output_norm: Option<StateSpaceNorm>,
@@ -38,7 +38,7 @@ pub struct StateSpace {
     pub output: Linear,
     /// Heads.
     pub heads: usize,
-    /// Groups of consecutive heads with common `B` and `C`.
+    /// Groups of consecutive heads that share `B` and `C`.
     pub groups: usize,
     /// Values of a head.
     pub length: usize,
@@ -46,11 +46,11 @@ pub struct StateSpace {
     pub state: usize,
 }
 
-/// RMS norm of the output of a state space, each group of heads by itself.
+/// RMS norm of the output of a state space, separately for each group of heads.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StateSpaceNorm {
-    /// Weights of all groups, a value per output.
+    /// Weights of all groups, one per output value.
     pub weight: Vector,
     /// Epsilon, added to the mean square.
     pub epsilon: f32,
@@ -62,14 +62,14 @@ impl StateSpace {
         [&self.gate, &self.channels, &self.step, &self.output].into_iter()
     }
 
-    /// All vectors but the biases of projections.
+    /// All vectors except the biases of projections.
     pub fn vectors(&self) -> impl Iterator<Item = &Vector> {
         let own = [&self.step_bias, &self.decay, &self.skip].into_iter();
         let norm = self.output_norm.iter().map(|norm| &norm.weight);
         self.norm.vectors().chain(own).chain(&self.convolution.bias).chain(norm)
     }
 
-    /// Values of all heads.
+    /// Number of values of all heads.
     pub fn values(&self) -> usize {
         self.heads * self.length
     }

@@ -11,7 +11,7 @@ pub(crate) enum BenchError {
     /// The tests have neither a prompt nor tokens to generate.
     #[error("nothing to measure: no prompt and no tokens to generate")]
     NoTests,
-    /// SQL rows cannot tell tests with different numbers of sequences apart.
+    /// Tests that differ only in the number of sequences would be the same SQL row.
     #[error("`-o sql` has no column for the number of sequences")]
     ParallelSql,
     /// The model file cannot be loaded.

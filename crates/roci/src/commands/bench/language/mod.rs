@@ -43,7 +43,7 @@ struct Bench<'a> {
     work: TokenCost,
     tests: Vec<Test>,
     sequences: Sequences,
-    /// Computes experts for other devices.
+    /// The CPU, if it computes experts for other devices.
     cpu: Option<Device>,
 }
 

@@ -74,11 +74,11 @@ struct Chat<'a> {
     system: Option<String>,
     /// The messages so far, without the system prompt.
     messages: Vec<Json>,
-    /// Stands for an image in messages.
+    /// Marker of an image in messages.
     marker: String,
-    /// The images of the messages and of the next one, with their files.
+    /// Images of all messages, including the next one, with their files.
     images: Vec<(Arc<Image>, PathBuf)>,
-    /// How many of them belong to the next message.
+    /// Number of images that belong to the next message.
     pending: usize,
     request: Request,
     stats: bool,
@@ -175,7 +175,7 @@ impl Chat<'_> {
                 "conversation cleared, new system prompt set".to_owned()
             }
             ChatCommand::Image(path) => match self.add_image(path) {
-                Ok(rows) => format!("the next message has this image, of {rows} tokens"),
+                Ok(rows) => format!("the next message includes this image ({rows} tokens)"),
                 Err(error) => match error.hint() {
                     Some(hint) => format!("{error}: {hint}"),
                     None => error.to_string(),
@@ -225,7 +225,7 @@ impl Chat<'_> {
         Ok(rows)
     }
 
-    /// A message with images as parts, as in OpenAI's API.
+    /// A message with images, as content parts of OpenAI's API.
     fn with_parts(&self, message: &Json, paths: &mut impl Iterator<Item = PathBuf>) -> Json {
         let mut entries = message.as_object().unwrap_or_default().to_vec();
         for (_, content) in entries.iter_mut().filter(|(name, _)| name == "content") {
