@@ -49,6 +49,7 @@ mod lm_l2_norm;
 mod lm_layer_norm;
 mod lm_linear;
 mod lm_moe_combine;
+mod lm_moe_group;
 mod lm_moe_top_k;
 mod lm_quantize_i8;
 mod lm_rms_norm;
@@ -103,6 +104,7 @@ pub use lm_l2_norm::LmL2Norm;
 pub use lm_layer_norm::LmLayerNorm;
 pub use lm_linear::{LmLinear, WeightFormat};
 pub use lm_moe_combine::LmMoeCombine;
+pub use lm_moe_group::LmMoeGroup;
 pub use lm_moe_top_k::LmMoeTopK;
 pub use lm_quantize_i8::LmQuantizeI8;
 pub use lm_rms_norm::LmRmsNorm;
@@ -177,6 +179,7 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_glu::FAMILIES,
     lm_sigmoid_gate::FAMILIES,
     lm_moe_top_k::FAMILIES,
+    lm_moe_group::FAMILIES,
     lm_moe_combine::FAMILIES,
 ];
 

@@ -82,6 +82,8 @@ impl KernelId {
     pub(crate) const GATED_RMS_NORM: Self = Self("lm_gated_rms_norm");
     /// Chooses the experts of each token and their weights.
     pub(crate) const MOE_TOP_K: Self = Self("lm_moe_top_k");
+    /// Groups pairs of a token and one of its experts by expert.
+    pub(crate) const MOE_GROUP: Self = Self("lm_moe_group");
     /// Combines the results of attention over splits of the KV cache.
     pub(crate) const COMBINE_SPLITS: Self = Self("lm_combine_splits");
     /// Quantizes activations to 8 bits for [`Self::matvec8_packed_dot`].
@@ -193,6 +195,7 @@ mod tests {
             KernelId::SSM_SCAN,
             KernelId::GATED_RMS_NORM,
             KernelId::MOE_TOP_K,
+            KernelId::MOE_GROUP,
             KernelId::COMBINE_SPLITS,
         ];
         for format in WeightFormat::ALL {

@@ -66,6 +66,9 @@ pub struct Estimate {
     /// Whether the CPU's share exceeds its memory. Then as many weights as possible stay in the
     /// file, and the system reads them again when they are needed.
     pub exceeds_memory: bool,
+    /// Bytes that a single token reads from the file if none of it is in memory; 0 if the weights do
+    /// not stay in the file.
+    pub read_per_token: u64,
 }
 
 struct SizeEstimator<'a> {
@@ -206,6 +209,7 @@ fn assign(
     let mut shares: Vec<DeviceShare> = Vec::new();
     let mut next = 0;
     let mut on_cpu = Weights::default();
+    let mut read_per_token = 0;
     let count = model.layers.len();
     if options.cpu_expert_layers > 0 && cpu(devices).is_none() {
         return Err(Error::Memory {
@@ -236,11 +240,15 @@ fn assign(
             if next == 0 {
                 weights += sizer.linears(model.prediction_input.iter().map(|input| &input.projection));
             }
+            let on_host = SizeEstimator { native_kernels: true, ..sizer };
+            let experts = if is_split { on_host.experts(layer) } else { sizer.experts(layer) };
+            let mut read = weights.mapped + mapped_per_token(layer, experts);
             if !is_split {
-                weights += sizer.experts(layer);
+                weights += experts;
             }
             if next + 1 == count {
                 weights += output;
+                read += output.mapped;
             }
             let token_bytes = |block: &Attention| {
                 if block.kv_layer.is_some() {
@@ -259,8 +267,9 @@ fn assign(
             share.mapped += weights.mapped;
             share.cache += cache;
             share.states += states;
+            read_per_token += read;
             if is_split {
-                on_cpu += SizeEstimator { native_kernels: true, ..sizer }.experts(layer);
+                on_cpu += experts;
             }
             next += 1;
         }
@@ -294,7 +303,17 @@ fn assign(
     for (info, share) in devices.iter().zip(&shares).filter(|(_, share)| !share.layers.is_empty()) {
         bindings::check(file, model, &share.layers, info, options, &scratch_sizes(model, options, info))?;
     }
-    Ok(Estimate { shares, exceeds_memory: from_file })
+    Ok(Estimate { shares, exceeds_memory: from_file, read_per_token })
+}
+
+/// The bytes in the file of the experts that a token chooses.
+fn mapped_per_token(layer: &Layer, experts: Weights) -> u64 {
+    match layer.feed_forward.as_ref().map(|block| &block.kind) {
+        Some(FeedForwardKind::Experts { experts: all, routing, .. }) => {
+            experts.mapped / (all.len() as u64).max(1) * routing.experts_per_token as u64
+        }
+        _ => experts.mapped,
+    }
 }
 
 /// Usable bytes of a device's memory; 0 if the driver does not report it.

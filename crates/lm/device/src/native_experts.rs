@@ -27,6 +27,8 @@ pub(crate) struct NativeExperts {
     /// Number of experts.
     pub(crate) count: usize,
     pub(crate) in_place: bool,
+    /// Whether pages of the file are requested before they are read, because it exceeds the memory.
+    pub(crate) read_ahead: bool,
     /// Offsets of the first expert's matrices, and the distances to the next expert's, in the units
     /// of [`LmExpertsPacked`].
     pub(crate) starts: [u32; 2],
@@ -110,6 +112,7 @@ impl WeightLoader<'_> {
             matrices: projections.len(),
             count,
             in_place: true,
+            read_ahead: self.from_file,
             starts,
             steps,
             scales: self.expert_scales(&by_expert.collect::<Vec<_>>())?,
@@ -171,6 +174,7 @@ impl WeightLoader<'_> {
             matrices: 1,
             count: matrices.len(),
             in_place: false,
+            read_ahead: false,
             starts: [0; 2],
             steps: [step; 2],
             scales: self.expert_scales(&matrices.iter().collect::<Vec<_>>())?,

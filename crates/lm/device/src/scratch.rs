@@ -8,7 +8,7 @@ use roci_lm::architecture::blocks::{Attention, FeedForward, FeedForwardKind, Gat
 
 use crate::features::Features;
 use crate::pack::GROUP;
-use crate::recorder::PACKED_DOT_TOKENS;
+use crate::recorder::{ExpertTile, PACKED_DOT_TOKENS};
 use crate::recurrent::RecurrentColumns;
 use crate::{Error, SMALL_BATCH};
 
@@ -50,6 +50,8 @@ pub(crate) struct ScratchSizes {
     gate_up: usize,
     /// Experts per token; 0 for dense models.
     experts_per_token: usize,
+    /// Experts of a layer.
+    experts: usize,
     /// Length of a shared expert's activated vector; 0 without one.
     shared: usize,
     /// Whether a layer has parallel blocks, or a router or shared expert with its own norm.
@@ -112,6 +114,10 @@ impl ScratchSizes {
             FeedForwardKind::Dense(_) => 0,
             FeedForwardKind::Experts { routing, .. } => routing.experts_per_token,
         });
+        let experts = max_feed_forward(&|block| match &block.kind {
+            FeedForwardKind::Dense(_) => 0,
+            FeedForwardKind::Experts { experts, .. } => experts.len(),
+        });
         let any_experts = |is: &dyn Fn(&GatedFeedForward, &Routing) -> bool| {
             let blocks = model.layers.iter().filter_map(|layer| layer.feed_forward.as_ref());
             blocks.into_iter().any(|block| match &block.kind {
@@ -144,6 +150,7 @@ impl ScratchSizes {
             activated,
             gate_up,
             experts_per_token,
+            experts,
             shared,
             parallel: model
                 .layers
@@ -218,11 +225,28 @@ impl ScratchSizes {
             let pairs = self.tokens * self.experts_per_token;
             rows.max(lm_cpu::activation_bytes(pairs, self.activated.max(self.embedding))) as u64
         } else if self.features.packed_dot {
-            let groups = PACKED_DOT_TOKENS.min(self.tokens) * Self::stride(self.columns) / GROUP;
+            let dense = PACKED_DOT_TOKENS.min(self.tokens) * Self::stride(self.columns);
+            // Experts take more tokens, if each has few.
+            let inputs = if self.experts > 0 { self.tokens * Self::stride(self.embedding) } else { 0 };
+            let pairs = (self.tokens * self.experts_per_token).min((PACKED_DOT_TOKENS + 1) * self.experts);
+            let groups = dense.max(inputs).max(pairs * self.pair_columns()) / GROUP;
             4 * groups as u64 * u64::from(LmQuantizeI8::GROUP_WORDS)
         } else {
             16
         }
+    }
+
+    /// Columns of the inputs of experts that each pair of a token and an expert has for itself.
+    fn pair_columns(&self) -> usize {
+        Self::stride(if self.weighted_input { self.activated.max(self.embedding) } else { self.activated })
+    }
+
+    /// Bytes of the tiles of pairs.
+    fn expert_tiles(&self) -> u64 {
+        if self.features.native_kernels {
+            return 16;
+        }
+        4 * ExpertTile::max_words(self.tokens * self.experts_per_token, self.experts) as u64
     }
 
     fn ones(&self) -> u64 {
@@ -237,7 +261,8 @@ impl ScratchSizes {
 
     fn f16(&self) -> u64 {
         if self.features.coopmat {
-            2 * (self.tokens.max(self.output_rows) * Self::stride(self.columns)) as u64
+            let rows = self.tokens.max(self.output_rows) * Self::stride(self.columns);
+            2 * rows.max(self.tokens * self.experts_per_token * self.pair_columns()) as u64
         } else {
             16
         }
@@ -250,7 +275,14 @@ impl ScratchSizes {
     /// Bytes of each buffer on the device.
     pub(crate) fn arrays(&self) -> Vec<u64> {
         let floats = self.floats().map(|(rows, stride)| 4 * (rows * stride) as u64);
-        let others = [4 * self.input_words as u64, self.quantized(), self.f16(), self.ones(), self.attention_splits()];
+        let others = [
+            4 * self.input_words as u64,
+            self.quantized(),
+            self.f16(),
+            self.ones(),
+            self.attention_splits(),
+            self.expert_tiles(),
+        ];
         floats.into_iter().chain(others).collect()
     }
 
@@ -305,6 +337,8 @@ pub(crate) struct Scratch {
     pub(crate) f16: BufferRange,
     /// Experts of each token.
     pub(crate) expert_ids: BufferRange,
+    /// Pairs of a token and an expert in tiles, by expert.
+    pub(crate) expert_tiles: BufferRange,
     /// Weights of the experts of each token.
     pub(crate) expert_weights: BufferRange,
     /// Bound where a kernel does not read a binding.
@@ -360,6 +394,7 @@ impl Scratch {
             quantized: zeroed(sizes.quantized())?,
             f16: zeroed(sizes.f16())?,
             expert_ids: zeroed(pairs)?,
+            expert_tiles: zeroed(sizes.expert_tiles())?,
             expert_weights: zeroed(pairs)?,
             unused: zeroed(16)?,
             ones: zeroed(sizes.ones())?,

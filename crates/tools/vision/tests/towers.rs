@@ -43,11 +43,8 @@ fn rows_are_those_of_llama_cpp() -> Result<(), Box<dyn Error>> {
 
 #[test]
 fn other_devices_compute_the_same_rows() -> Result<(), Box<dyn Error>> {
-    for uri in ["vulkan:0", "emu://gfx1010"] {
-        let Ok(device) = open(uri) else {
-            roci_testkit::skipped(uri, "there is no such device");
-            continue;
-        };
+    for (driver, uri) in [("vulkan", "vulkan:0"), ("emu", "emu://gfx1010")] {
+        let Some(device) = roci_testkit::require(driver, open(uri)) else { continue };
         for case in towers().into_iter().filter(|case| ["gemma3", "qwen2.5vl", "pixtral-merged"].contains(&case.name)) {
             let (width, height) = case.size;
             let image = Image { width, height, pixels: image(width, height) };

@@ -1,6 +1,6 @@
 //! Test cases of `lm_linear`.
 
-use super::LmLinear;
+use super::{LmLinear, expert_cases};
 use roci_tolerance::Tolerance;
 
 use crate::WeightFormat;
@@ -14,7 +14,7 @@ fn format_of(kernel: &str) -> Option<(WeightFormat, u32)> {
 }
 
 /// Groups of activations as `lm_quantize_i8` writes them.
-fn quantized(random: &mut Random, groups: u32) -> Vec<u32> {
+pub(super) fn quantized(random: &mut Random, groups: u32) -> Vec<u32> {
     let mut all = Vec::new();
     for scale in random.floats(groups as usize, 0.001, 0.01) {
         let codes: Vec<u32> = (0..8).map(|_| random.word()).collect();
@@ -102,7 +102,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
                 (false, _) if eight => params.vector8_grid(),
                 (false, _) => params.tile_grid(),
             };
-            (grid, vec![codes, scales, x, bias, y])
+            (grid, batch_buffers(kernel, [codes, scales, x, bias], y))
         };
         let tolerance = if matrix { halves_tolerance } else { APPROXIMATE };
         cases.push(Case { grid, ..case(params, buffers, Element::F32, tolerance, label) });
@@ -121,7 +121,8 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
                 ..LmLinear::default()
             };
             let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
-            let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * parts * params.y_stride) as usize)];
+            let y = untouched((tokens * parts * params.y_stride) as usize);
+            let buffers = batch_buffers(kernel, [codes, scales, x, vec![0; 4]], y);
             let grid = matrix_grid(&params);
             let label = format!("{columns} columns in {parts} parts");
             cases.push(Case { grid, ..case(params, buffers, Element::F32, halves_tolerance, label) });
@@ -141,7 +142,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         };
         let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
         let y = untouched((tokens * params.y_stride) as usize + 2);
-        let buffers = vec![codes, scales, x, vec![0; 4], y];
+        let buffers = batch_buffers(kernel, [codes, scales, x, vec![0; 4]], y);
         let grid = matrix_grid(&params);
         cases.push(Case { grid, ..case(params, buffers, Element::F32, halves_tolerance, "a whole tile".to_owned()) });
         // f16 results.
@@ -159,16 +160,29 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
             ..LmLinear::default()
         };
         let x = halves(&random.floats((tokens * columns) as usize, -1.0, 1.0));
-        let buffers = vec![codes, scales, x, vec![0; 4], untouched((tokens * params.y_stride) as usize + 1)];
+        let y = untouched((tokens * params.y_stride) as usize + 1);
+        let buffers = batch_buffers(kernel, [codes, scales, x, vec![0; 4]], y);
         let grid = matrix_grid(&params);
         cases.push(Case { grid, ..case(params, buffers, Element::F16, halves_tolerance, "packed".to_owned()) });
     }
+    cases.extend(expert_cases::of(kernel, format, random));
     if vector {
         cases.extend(
             [0, LmLinear::BIAS, LmLinear::SWIGLU_OAI | LmLinear::BIAS].map(|flags| experts(random, format, flags)),
         );
     }
     cases
+}
+
+/// The buffers of a product without experts. Kernels with large tiles have no binding for tiles with
+/// experts, nor has `lm_matvec4_*`.
+fn batch_buffers(kernel: &str, inputs: [Vec<u32>; 4], y: Vec<u32>) -> Vec<Vec<u32>> {
+    let mut buffers = Vec::from(inputs);
+    if !kernel.starts_with("matvec4_") && !kernel.starts_with("matmul_coopmat_") {
+        buffers.push(vec![0; 4]);
+    }
+    buffers.push(y);
+    buffers
 }
 
 /// Pairs of a token and one of three experts.

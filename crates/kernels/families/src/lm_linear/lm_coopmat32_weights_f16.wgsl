@@ -18,26 +18,26 @@ const ROWS_APART = ROWS / 8u;
 const VEC4S_APART = ROWS_APART * PITCH;
 
 // Rows and columns past the end are clamped: results of such rows are dropped, and x is zero in
-// such columns.
-fn load_vec4(row: u32, column: u32) -> vec4<f16> {
+// such columns. `matrix` is the first row of the expert's matrix, or 0.
+fn load_vec4(matrix: u32, row: u32, column: u32) -> vec4<f16> {
     let row_vec4s = params.columns / 4u;
-    return codes[min(row, params.rows - 1u) * row_vec4s + min(column, row_vec4s - 1u)];
+    return codes[(matrix + min(row, params.rows - 1u)) * row_vec4s + min(column, row_vec4s - 1u)];
 }
 
-fn load_w(first: u32, step: u32, lane: u32) -> WElements {
+fn load_w(matrix: u32, first: u32, step: u32, lane: u32) -> WElements {
     // This format has no scales. Adds a zero that depends on the binding, so that the binding stays
     // in the interface.
     let row = first + lane / 16u + u32(load_scale(0u, 0u).y);
     let column = step * 16u + lane % 16u;
     return WElements(
-        load_vec4(row, column),
-        load_vec4(row + ROWS_APART, column),
-        load_vec4(row + 2u * ROWS_APART, column),
-        load_vec4(row + 3u * ROWS_APART, column),
-        load_vec4(row + 4u * ROWS_APART, column),
-        load_vec4(row + 5u * ROWS_APART, column),
-        load_vec4(row + 6u * ROWS_APART, column),
-        load_vec4(row + 7u * ROWS_APART, column),
+        load_vec4(matrix, row, column),
+        load_vec4(matrix, row + ROWS_APART, column),
+        load_vec4(matrix, row + 2u * ROWS_APART, column),
+        load_vec4(matrix, row + 3u * ROWS_APART, column),
+        load_vec4(matrix, row + 4u * ROWS_APART, column),
+        load_vec4(matrix, row + 5u * ROWS_APART, column),
+        load_vec4(matrix, row + 6u * ROWS_APART, column),
+        load_vec4(matrix, row + 7u * ROWS_APART, column),
     );
 }
 

@@ -10,22 +10,22 @@ struct WElements {
 }
 
 // Rows and columns past the end are clamped: results of such rows are dropped, and x is zero in
-// such columns.
-fn group_index(row: u32, group: u32) -> u32 {
+// such columns. `matrix` is the first row of the expert's matrix, or 0.
+fn group_index(matrix: u32, row: u32, group: u32) -> u32 {
     let groups = params.columns / 32u;
-    return min(row, params.rows - 1u) * groups + min(group, groups - 1u);
+    return (matrix + min(row, params.rows - 1u)) * groups + min(group, groups - 1u);
 }
 
-fn load_w(first: u32, step: u32, lane: u32) -> WElements {
+fn load_w(matrix: u32, first: u32, step: u32, lane: u32) -> WElements {
     var elements: WElements;
     if has_byte_codes() {
-        let group0 = group_index(first + lane / 4u, step * 2u + lane % 4u / 2u);
-        let group1 = group_index(first + ROWS / 2u + lane / 4u, step * 2u + lane % 4u / 2u);
+        let group0 = group_index(matrix, first + lane / 4u, step * 2u + lane % 4u / 2u);
+        let group1 = group_index(matrix, first + ROWS / 2u + lane / 4u, step * 2u + lane % 4u / 2u);
         elements.a = load_unit(group0 * 2u + lane % 2u);
         elements.b = load_unit(group1 * 2u + lane % 2u);
         elements.scales = vec4<u32>(scale_words(group0), scale_words(group1));
     } else {
-        let at = group_index(first + lane / 2u, step * 2u + lane % 2u);
+        let at = group_index(matrix, first + lane / 2u, step * 2u + lane % 2u);
         elements.a = load_unit(at);
         elements.scales = vec4<u32>(scale_words(at), 0u, 0u);
     }

@@ -8,9 +8,11 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<storage, read> tiles: array<u32>;
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 const TILE = 64u;
+const TOKENS = TILE;
 const DEPTH = 16u;
 // Pitch of columns of the tiles in vec4s, padded by one against bank conflicts.
 const PITCH = 17u;
@@ -30,10 +32,16 @@ fn load_weights(row: u32, column: u32) -> vec4<f32> {
 
 @compute @workgroup_size(256)
 fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    // Rows and tokens past the end are clamped to the last, and their results dropped.
-    let row = min(group.x * TILE + lane / 4u, params.rows - 1u);
-    let token = min(group.y * TILE + lane / 4u, params.tokens - 1u);
-    let base = token * (params.x_stride / 4u);
+    let matrix = tile_first_row(group.y);
+    // Rows past the end are clamped to the last, and their results dropped.
+    let row = matrix + min(group.x * TILE + lane / 4u, params.rows - 1u);
+    var columns = params.columns;
+    if params.experts != 0u {
+        // A tile without a pair has no columns. `tiles` is read here, because the kernel rules
+        // count results of functions as different between invocations.
+        columns = select(0u, columns, tiles[group.y * (TOKENS + 1u) + 1u] < params.tokens);
+    }
+    let base = tile_x_row(group.y, lane / 4u) * (params.x_stride / 4u);
     // Loads one vec4 of each operand: its column in the tile, then the vec4 and the component of its
     // row.
     let column = lane % 4u * 4u;
@@ -46,7 +54,7 @@ fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     var sums1 = vec4<f32>();
     var sums2 = vec4<f32>();
     var sums3 = vec4<f32>();
-    for (var k = 0u; k < params.columns; k += DEPTH) {
+    for (var k = 0u; k < columns; k += DEPTH) {
         let at = k / 4u + lane % 4u;
         let v = x[base + at];
         let w = load_weights(row, at);
@@ -68,7 +76,7 @@ fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
 
     let first = group.x * TILE + row_vec4 * 4u;
     for (var t = 0u; t < 4u; t += 1u) {
-        let to = group.y * TILE + token_vec4 * 4u + t;
+        let to = tile_token(group.y, token_vec4 * 4u + t);
         if to < params.tokens {
             var sum = sums0;
             if t == 1u {
@@ -80,15 +88,15 @@ fn lm_matmul(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
             }
             if (params.flags & GATE) != 0u {
                 if first < params.rows {
-                    epilogue_gated(to, first, 0u, sum.xy);
+                    epilogue_gated(to, first, matrix, sum.xy);
                 }
                 if first + 2u < params.rows {
-                    epilogue_gated(to, first + 2u, 0u, sum.zw);
+                    epilogue_gated(to, first + 2u, matrix, sum.zw);
                 }
             } else {
                 for (var r = 0u; r < 4u; r += 1u) {
                     if first + r < params.rows {
-                        epilogue(to, first + r, 0u, sum[r]);
+                        epilogue(to, first + r, matrix, sum[r]);
                     }
                 }
             }

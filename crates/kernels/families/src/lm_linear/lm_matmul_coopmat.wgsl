@@ -78,7 +78,7 @@ fn epilogue_matrix(token: u32, row: u32, split: u32, source: u32, lane: u32) {
         let at = token + lane / 4u + half * 8u;
         let first = row + lane % 4u * 4u;
         if at < params.tokens && first < params.rows {
-            epilogue_vec4(at * params.sharing + split, first, result[source + half * 32u + lane]);
+            epilogue_vec4(at * params.sharing + split, first, 0u, result[source + half * 32u + lane]);
         }
     }
 }

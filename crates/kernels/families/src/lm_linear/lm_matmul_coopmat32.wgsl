@@ -20,7 +20,8 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f16>>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<storage, read> tiles: array<u32>;
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 // Pitch of rows of the tiles in vec4s: padded by 8 elements against bank conflicts.
 const PITCH = 18u;
@@ -40,14 +41,12 @@ struct XElements {
     b: vec4<f16>,
 }
 
-// Tokens past the end are clamped to the last, and their results dropped. Columns past the end are
-// zero.
-fn load_x(first_token: u32, step: u32, lane: u32) -> XElements {
-    let token = min(first_token + lane / 8u, params.tokens - 1u);
+// `row` is the row of x of the token that the invocation loads. Columns past the end are zero.
+fn load_x(row: u32, step: u32, lane: u32) -> XElements {
     let row_vec4s = params.columns / 4u;
     let column = step * 16u + lane % 8u * 2u;
     if column < row_vec4s {
-        let at = token * (params.x_stride / 4u) + column;
+        let at = row * (params.x_stride / 4u) + column;
         return XElements(x[at], x[at + 1u]);
     }
     return XElements();
@@ -60,17 +59,18 @@ fn store_x(elements: XElements, lane: u32) {
 }
 
 // Adds up the sums of sixteen tokens of the two subgroups that share rows; each invocation has two
-// times four adjacent rows.
-fn reduce_and_store(first_token: u32, first_row: u32, split: u32, lane: u32) {
+// times four adjacent rows. `matrix` is the first row of the expert's matrix, or 0.
+fn reduce_and_store(group: vec3<u32>, first_place: u32, matrix: u32, lane: u32) {
     for (var unit = lane; unit < ROWS * 4u; unit += ROWS * 2u) {
-        let tile_token = unit / (ROWS / 4u);
+        let place = unit / (ROWS / 4u);
         let vec = unit % (ROWS / 4u);
-        let at = vec / 8u * 128u + vec / 4u % 2u * 64u + tile_token * 4u + vec % 4u;
-        let token = first_token + tile_token;
-        let row = first_row + vec * 4u;
+        let at = vec / 8u * 128u + vec / 4u % 2u * 64u + place * 4u + vec % 4u;
+        let token = tile_token(group.x, first_place + place);
+        let row = group.y * ROWS + vec * 4u;
         if token < params.tokens && row < params.rows {
             let sums = result[at] + result[at + 128u * ROW_SUBGROUPS];
-            epilogue_vec4(token * params.sharing + split, row, sums);
+            let splits = select(params.sharing, 1u, params.experts != 0u);
+            epilogue_vec4(token * splits + group.z, row, matrix, sums);
         }
     }
 }
@@ -80,10 +80,17 @@ fn lm_matmul_coopmat32(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     // The columns may be split over workgroups, in whole steps; each writes its partial sums as a
     // separate row.
     let steps = (params.columns + 63u) / 64u;
-    let steps_per_split = (steps + params.sharing - 1u) / params.sharing;
+    let splits = select(params.sharing, 1u, params.experts != 0u);
+    let steps_per_split = (steps + splits - 1u) / splits;
     let first_step = min(group.z * steps_per_split, steps);
-    let end = min(first_step + steps_per_split, steps);
-    let first_token = group.x * TOKENS;
+    var end = min(first_step + steps_per_split, steps);
+    if params.experts != 0u {
+        // A tile without a pair has no steps. `tiles` is read here, because the kernel rules
+        // count results of functions as different between invocations.
+        end = select(first_step, end, tiles[group.x * (TOKENS + 1u) + 1u] < params.tokens);
+    }
+    let matrix = tile_first_row(group.x);
+    let x_row = tile_x_row(group.x, lane / 8u);
     let first_row = group.y * ROWS;
 
     // The tile of this subgroup.
@@ -97,14 +104,14 @@ fn lm_matmul_coopmat32(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
 
     // After the last step there is nothing to prefetch; loading the last one again is harmless.
     let last = max(end, 1u) - 1u;
-    var w_next = load_w(first_row, min(first_step, last), lane);
-    var x_next = load_x(first_token, min(first_step, last), lane);
+    var w_next = load_w(matrix, first_row, min(first_step, last), lane);
+    var x_next = load_x(x_row, min(first_step, last), lane);
     for (var step = first_step; step < end; step += 1u) {
         workgroupBarrier();
         store_w(w_next, lane);
         store_x(x_next, lane);
-        w_next = load_w(first_row, min(step + 1u, last), lane);
-        x_next = load_x(first_token, min(step + 1u, last), lane);
+        w_next = load_w(matrix, first_row, min(step + 1u, last), lane);
+        x_next = load_x(x_row, min(step + 1u, last), lane);
         workgroupBarrier();
         let w00 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start], PITCH);
         let w01 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 4u], PITCH);
@@ -130,12 +137,12 @@ fn lm_matmul_coopmat32(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     coopStoreT(s00, &result[to], 4u);
     coopStoreT(s01, &result[to + 64u], 4u);
     workgroupBarrier();
-    reduce_and_store(first_token, first_row, group.z, lane);
+    reduce_and_store(group, 0u, matrix, lane);
     if TOKENS == 32u {
         workgroupBarrier();
         coopStoreT(s10, &result[to], 4u);
         coopStoreT(s11, &result[to + 64u], 4u);
         workgroupBarrier();
-        reduce_and_store(first_token + 16u, first_row, group.z, lane);
+        reduce_and_store(group, 16u, matrix, lane);
     }
 }

@@ -11,7 +11,11 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<storage, read> tiles: array<u32>;
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
+
+// Tokens of a tile.
+const TOKENS = 8u;
 
 // Sums of four rows of four tokens per invocation, and then of eight invocations.
 var<workgroup> partials: array<vec4<f32>, 512>;
@@ -103,9 +107,11 @@ fn reduce(lane: u32) {
     reduced[lane] = (partials[at] + partials[at + 8u]) + (partials[at + 16u] + partials[at + 24u]);
 }
 
-// Adds up what `reduce` leaves and applies the epilogue to the tile, for four tokens.
-fn store(first_token: u32, tile: u32, lane: u32) {
-    let token = first_token + lane / 8u;
+// Adds up what `reduce` leaves and applies the epilogue to the tile, for four tokens. `matrix` is
+// the first row of the expert's matrix, or 0.
+fn store(group: vec3<u32>, first_place: u32, matrix: u32, lane: u32) {
+    let tile = group.y * 16u;
+    let token = tile_token(group.x, first_place + lane / 8u % 4u);
     let row = tile + lane % 8u * 2u;
     if lane < 32u && token < params.tokens && row < params.rows {
         let start = lane / 2u * 8u;
@@ -114,11 +120,11 @@ fn store(first_token: u32, tile: u32, lane: u32) {
         let sum = low + high;
         let sums = select(sum.xy, sum.zw, lane % 2u == 1u);
         if (params.flags & GATE) != 0u {
-            epilogue_gated(token, row, 0u, sums);
+            epilogue_gated(token, row, matrix, sums);
         } else {
-            epilogue(token, row, 0u, sums.x);
+            epilogue(token, row, matrix, sums.x);
             if row + 1u < params.rows {
-                epilogue(token, row + 1u, 0u, sums.y);
+                epilogue(token, row + 1u, matrix, sums.y);
             }
         }
     }
@@ -127,15 +133,27 @@ fn store(first_token: u32, tile: u32, lane: u32) {
 @compute @workgroup_size(128)
 fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let groups_per_row = params.columns / 32u;
-    let first_token = group.x * 8u;
-    let count = min(params.tokens - first_token, 8u);
+    let matrix = tile_first_row(group.x);
+    var count = 0u;
+    for (var place = 0u; place < TOKENS; place += 1u) {
+        count += select(0u, 1u, tile_token(group.x, place) < params.tokens);
+    }
     let tile = group.y * 16u;
     // Rows past the end are clamped to the last, and their results dropped.
     let rows = (vec4<u32>(tile + lane / 32u * 4u) + vec4<u32>(0u, 1u, 2u, 3u));
-    let starts = min(rows, vec4<u32>(params.rows - 1u)) * vec4<u32>(groups_per_row);
-    // Words of x between tokens, in uvec4s.
+    let starts = (vec4<u32>(matrix) + min(rows, vec4<u32>(params.rows - 1u))) * vec4<u32>(groups_per_row);
+    // Length of a row of x, in uvec4s.
     let pitch = groups_per_row * 3u;
-    let x_start = first_token * pitch;
+    let x0 = tile_x_row(group.x, 0u) * pitch;
+    let x1 = tile_x_row(group.x, 1u) * pitch;
+    let x2 = tile_x_row(group.x, 2u) * pitch;
+    let x3 = tile_x_row(group.x, 3u) * pitch;
+    let x4 = tile_x_row(group.x, 4u) * pitch;
+    let x5 = tile_x_row(group.x, 5u) * pitch;
+    let x6 = tile_x_row(group.x, 6u) * pitch;
+    let x7 = tile_x_row(group.x, 7u) * pitch;
+    // A tile without a token has no columns.
+    let end = select(0u, groups_per_row, count > 0u);
     var sums0 = vec4<f32>();
     var sums1 = vec4<f32>();
     var sums2 = vec4<f32>();
@@ -144,35 +162,35 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     var sums5 = vec4<f32>();
     var sums6 = vec4<f32>();
     var sums7 = vec4<f32>();
-    for (var at = lane % 32u; at < groups_per_row; at += 32u) {
+    for (var at = lane % 32u; at < end; at += 32u) {
         let four = FourRows(
             load_group(starts.x + at),
             load_group(starts.y + at),
             load_group(starts.z + at),
             load_group(starts.w + at),
         );
-        let x_at = x_start + at * 3u;
-        sums0 += four_dots(four, x_at);
+        let x_at = at * 3u;
+        sums0 += four_dots(four, x0 + x_at);
         if count > 1u {
-            sums1 += four_dots(four, x_at + pitch);
+            sums1 += four_dots(four, x1 + x_at);
         }
         if count > 2u {
-            sums2 += four_dots(four, x_at + 2u * pitch);
+            sums2 += four_dots(four, x2 + x_at);
         }
         if count > 3u {
-            sums3 += four_dots(four, x_at + 3u * pitch);
+            sums3 += four_dots(four, x3 + x_at);
         }
         if count > 4u {
-            sums4 += four_dots(four, x_at + 4u * pitch);
+            sums4 += four_dots(four, x4 + x_at);
         }
         if count > 5u {
-            sums5 += four_dots(four, x_at + 5u * pitch);
+            sums5 += four_dots(four, x5 + x_at);
         }
         if count > 6u {
-            sums6 += four_dots(four, x_at + 6u * pitch);
+            sums6 += four_dots(four, x6 + x_at);
         }
         if count > 7u {
-            sums7 += four_dots(four, x_at + 7u * pitch);
+            sums7 += four_dots(four, x7 + x_at);
         }
     }
     partials[lane] = sums0;
@@ -182,7 +200,7 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     workgroupBarrier();
     reduce(lane);
     workgroupBarrier();
-    store(first_token, tile, lane);
+    store(group, 0u, matrix, lane);
     // Also runs without a fifth token: PoCL miscompiles a barrier in a branch.
     partials[lane] = sums4;
     partials[lane + 128u] = sums5;
@@ -191,5 +209,5 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     workgroupBarrier();
     reduce(lane);
     workgroupBarrier();
-    store(first_token + 4u, tile, lane);
+    store(group, 4u, matrix, lane);
 }

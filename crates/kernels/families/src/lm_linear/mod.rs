@@ -1,14 +1,15 @@
 //! `lm_matvec_*`, `lm_matmul_*`: products with quantized and float weights.
 
 mod cases;
+mod expert_cases;
 mod format;
 mod table;
 
 pub use format::WeightFormat;
 pub(crate) use table::FAMILIES;
 
-use crate::Params;
 use crate::family::constants;
+use crate::{LmMoeGroup, Params};
 
 constants! {
     /// `lm_matvec_*`, `lm_matmul_*`: `y[t, r] = sum over c of weight[r, c] * x[t, c]`.
@@ -19,8 +20,10 @@ constants! {
     ///   is unused.
     ///
     /// With [`experts`](Self::experts) set, a "token" is a pair of a token and one of its experts:
-    /// pair `p` reads row `p / sharing` of `x` and multiplies it by the matrix of expert
-    /// `experts[p]`, which begins at row `experts[p] * rows`.
+    /// pair `p` reads row `p / sharing` of `x` and multiplies it by the matrix of its expert `e`,
+    /// which begins at row `e * rows`. `lm_matvec_*` read the experts of pairs; `lm_matvec8_i8_*`,
+    /// `lm_matmul_*`, `lm_matmul_coopmat16_*` and `lm_matmul_coopmat32_*` read the tiles of
+    /// [`LmMoeGroup`](crate::LmMoeGroup).
     pub struct LmLinear {
         /// Rows of the matrix; two per output with [`Self::GATE`].
         pub rows: u32,
@@ -40,9 +43,9 @@ constants! {
         pub flags: u32,
         /// Number of experts; 0 for a dense layer.
         pub experts: u32,
-        /// Pairs that share a row of `x`. On matrix units, the number of column splits: each split
-        /// writes its own row, the rows of a token are consecutive, and flags are only supported
-        /// with one split.
+        /// Pairs that share a row of `x`. On matrix units without experts, the number of column
+        /// splits: each split writes its own row, the rows of a token are consecutive, and flags are
+        /// only supported with one split.
         pub sharing: u32,
         /// With [`Self::NORM`], the columns of the mean square, without padding.
         pub model_columns: u32,
@@ -122,15 +125,28 @@ impl LmLinear {
         tiles.div_ceil(tiles.div_ceil(most).max(1))
     }
 
+    /// Tiles of this number of tokens. With experts some are empty, as [`LmMoeGroup`] leaves them.
+    fn token_tiles(&self, tile: u32) -> u32 {
+        if self.experts == 0 {
+            return self.tokens.div_ceil(tile);
+        }
+        LmMoeGroup { pairs: self.tokens, experts: self.experts, tile }.tiles()
+    }
+
+    /// Number of column splits on matrix units.
+    fn column_splits(&self) -> u32 {
+        if self.experts == 0 { self.sharing.max(1) } else { 1 }
+    }
+
     /// Workgroup counts of `lm_matvec8_i8_*`. Workgroups that share rows are adjacent, so that
     /// weights are read from memory once.
     pub fn vector8_grid(&self) -> [u32; 3] {
-        [self.tokens.div_ceil(Self::VECTOR8_TOKENS), self.rows.div_ceil(Self::VECTOR8_ROWS), 1]
+        [self.token_tiles(Self::VECTOR8_TOKENS), self.rows.div_ceil(Self::VECTOR8_ROWS), 1]
     }
 
     /// Workgroup counts of `lm_matmul_*`.
     pub fn tile_grid(&self) -> [u32; 3] {
-        [self.rows.div_ceil(Self::TILE), self.tokens.div_ceil(Self::TILE), 1]
+        [self.rows.div_ceil(Self::TILE), self.token_tiles(Self::TILE), 1]
     }
 
     /// Workgroup counts of `lm_matmul_coopmat_*`. Workgroups that share rows are adjacent, so that
@@ -142,7 +158,7 @@ impl LmLinear {
     /// Workgroup counts of `lm_matmul_coopmat16_*` or `lm_matmul_coopmat32_*`, which have this tile,
     /// in the order of [`Self::coopmat_grid`].
     pub fn small_coopmat_grid(&self, [tokens, rows]: [u32; 2]) -> [u32; 3] {
-        [self.tokens.div_ceil(tokens), self.rows.div_ceil(rows), self.sharing.max(1)]
+        [self.token_tiles(tokens), self.rows.div_ceil(rows), self.column_splits()]
     }
 
     /// The best number of column splits for `lm_matmul_coopmat_*`, at most `most`, on a GPU with

@@ -40,6 +40,10 @@ macro_rules! quantized_variants {
 /// Bindings of products with several tokens.
 const BATCH_BINDINGS: &[crate::Binding] = &[read("codes"), read("scales"), read("x"), read("bias"), write("y")];
 
+/// Bindings of products with several tokens, in tiles that may each have an expert.
+const TILE_BINDINGS: &[crate::Binding] =
+    &[read("codes"), read("scales"), read("x"), read("bias"), read("tiles"), write("y")];
+
 /// Common part of products with weights; the bindings are those of the single-token variants.
 const PRODUCT: Family = Family {
     file: "lm_matvec.wgsl",
@@ -65,7 +69,7 @@ const MATMUL: Family = Family {
     file: "lm_matmul.wgsl",
     text: include_str!("lm_matmul.wgsl"),
     entry: "lm_matmul",
-    bindings: BATCH_BINDINGS,
+    bindings: TILE_BINDINGS,
     workgroup: [LINEAR_WORKGROUP, 1, 1],
     ..PRODUCT
 };
@@ -85,7 +89,7 @@ const MATVEC8: Family = Family {
     file: "lm_matvec8_i8.wgsl",
     text: include_str!("lm_matvec8_i8.wgsl"),
     entry: "lm_matvec8_i8",
-    bindings: BATCH_BINDINGS,
+    bindings: TILE_BINDINGS,
     ..PRODUCT
 };
 
@@ -97,6 +101,7 @@ const MATMUL_COOPMAT32: Family = Family {
     file: "lm_matmul_coopmat32.wgsl",
     text: include_str!("lm_matmul_coopmat32.wgsl"),
     entry: "lm_matmul_coopmat32",
+    bindings: TILE_BINDINGS,
     workgroup: [256, 1, 1],
     ..MATMUL_COOPMAT
 };
@@ -178,13 +183,17 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..MATVEC4
     },
     Family {
-        aliases: source!("lm_weights.wgsl", "lm_units.wgsl"),
+        aliases: source!("lm_tiles.wgsl", "lm_weights.wgsl", "lm_units.wgsl"),
         variants: quantized_variants!("lm_matvec8_i8"),
         ..MATVEC8
     },
-    Family { aliases: source!("lm_weights_compact.wgsl"), variants: compact_variants!("lm_matvec8_i8"), ..MATVEC8 },
     Family {
-        aliases: source!("lm_chunks.wgsl", "lm_weights.wgsl"),
+        aliases: source!("lm_tiles.wgsl", "lm_weights_compact.wgsl"),
+        variants: compact_variants!("lm_matvec8_i8"),
+        ..MATVEC8
+    },
+    Family {
+        aliases: source!("lm_tiles.wgsl", "lm_chunks.wgsl", "lm_weights.wgsl"),
         variants: variants! {
             "lm_matmul_f32": FORMAT = 0;
             "lm_matmul_f16": FORMAT = 1;
@@ -200,7 +209,11 @@ pub(crate) const FAMILIES: &[Family] = &[
         },
         ..MATMUL
     },
-    Family { aliases: source!("lm_weights_compact.wgsl"), variants: compact_variants!("lm_matmul"), ..MATMUL },
+    Family {
+        aliases: source!("lm_tiles.wgsl", "lm_weights_compact.wgsl"),
+        variants: compact_variants!("lm_matmul"),
+        ..MATMUL
+    },
     Family {
         aliases: source!("lm_coopmat_weights_f16.wgsl", "lm_weights.wgsl", "lm_linear_epilogue_vec4.wgsl"),
         variants: variants! {
@@ -230,6 +243,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family {
         aliases: source!(
             "lm_coopmat32_tile16.wgsl",
+            "lm_tiles.wgsl",
             "lm_coopmat32_weights_f16.wgsl",
             "lm_weights.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
@@ -242,6 +256,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family {
         aliases: source!(
             "lm_coopmat32_tile16.wgsl",
+            "lm_tiles.wgsl",
             "lm_coopmat32_weights_quantized.wgsl",
             "lm_weights.wgsl",
             "lm_units.wgsl",
@@ -253,6 +268,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family {
         aliases: source!(
             "lm_coopmat32_tile16.wgsl",
+            "lm_tiles.wgsl",
             "lm_coopmat32_weights_quantized.wgsl",
             "lm_weights_compact.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
@@ -263,6 +279,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family {
         aliases: source!(
             "lm_coopmat32_tile32.wgsl",
+            "lm_tiles.wgsl",
             "lm_coopmat32_weights_f16.wgsl",
             "lm_weights.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
@@ -275,6 +292,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family {
         aliases: source!(
             "lm_coopmat32_tile32.wgsl",
+            "lm_tiles.wgsl",
             "lm_coopmat32_weights_quantized.wgsl",
             "lm_weights.wgsl",
             "lm_units.wgsl",
@@ -286,6 +304,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family {
         aliases: source!(
             "lm_coopmat32_tile32.wgsl",
+            "lm_tiles.wgsl",
             "lm_coopmat32_weights_quantized.wgsl",
             "lm_weights_compact.wgsl",
             "lm_linear_epilogue_vec4.wgsl"

@@ -104,8 +104,8 @@ pub struct LmExpertsPacked {
     pub y_stride: u32,
     /// Offset of the first pair in `y`, in elements.
     pub y_offset: u32,
-    /// Sum of [`LmExpertsPacked::BIAS`], [`LmExpertsPacked::IN_PLACE`] and
-    /// [`LmExpertsPacked::SCALED`].
+    /// Sum of [`LmExpertsPacked::BIAS`], [`LmExpertsPacked::IN_PLACE`], [`LmExpertsPacked::SCALED`]
+    /// and [`LmExpertsPacked::READ_AHEAD`].
     pub flags: u32,
     /// Offset of the first expert's matrices in `w`, in units of [`LmExpertsPacked::UNIT`] bytes.
     pub starts: [u32; 2],
@@ -121,6 +121,9 @@ impl LmExpertsPacked {
     /// The rows of the matrices are in the file's layout
     /// (`roci_natives::lm_cpu::row_decoded_in_place`). Their number must be a multiple of 16.
     pub const IN_PLACE: u32 = 4;
+    /// Requests the pages of the chosen experts' matrices before the products, because `w` is a
+    /// mapped file that exceeds the memory.
+    pub const READ_AHEAD: u32 = 16;
     /// Multiplies the weights of each matrix by a factor. Only for types whose blocks have code
     /// groups (`roci_gguf::Type::has_code_groups`).
     pub const SCALED: u32 = 8;

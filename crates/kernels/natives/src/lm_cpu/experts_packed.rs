@@ -18,6 +18,7 @@ use roci_simd::quantized::{
 
 use super::super::check::{self, AccessRange, Extent};
 use super::super::{memory, partition};
+use super::read_ahead::read_ahead;
 use crate::KernelFactory;
 use std::sync::Arc;
 
@@ -106,12 +107,32 @@ unsafe impl NativeKernel for ExpertsPacked {
         let groups = Groups::new(ids, p.experts as usize);
         BUFFERS.with_borrow_mut(|buffers| {
             let panels = p.matrices as usize * layout.panels;
+            if p.flags & LmExpertsPacked::READ_AHEAD != 0 {
+                groups.for_part(panels, part, parts, |expert, _, panels| {
+                    request(launch.bindings[0].pointer, &p, &layout, expert, panels);
+                });
+            }
             groups.for_part(panels, part, parts, |expert, pairs, panels| {
                 let work = ExpertWork { level: self.0, p: &p, layout: &layout, launch, expert, pairs };
                 // SAFETY: the panels belong to this part only.
                 unsafe { work.compute(panels, buffers) };
             });
         });
+    }
+}
+
+/// Requests the pages of panels, counted over all matrices of the expert.
+fn request(w: *const u8, p: &LmExpertsPacked, layout: &Layout, expert: usize, panels: Range<usize>) {
+    for matrix in 0..p.matrices as usize {
+        let first = matrix * layout.panels;
+        let own = panels.start.max(first) - first..panels.end.min(first + layout.panels).max(first) - first;
+        if own.is_empty() {
+            continue;
+        }
+        let units = u64::from(p.starts[matrix]) + expert as u64 * u64::from(p.steps[matrix]);
+        let bytes = |panels: usize| panels * layout.panel_bytes as usize;
+        let start = units as usize * LmExpertsPacked::UNIT as usize + bytes(own.start);
+        read_ahead(w.wrapping_add(start), bytes(own.len()));
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) mod embed_packed;
 pub(super) mod experts_packed;
 pub(super) mod matmul_packed;
 pub(super) mod quantize;
+mod read_ahead;
 
 pub use roci_simd::quantized::{
     PackError, ROWS, activation_bytes, pack_rows, packed_bytes, panel_bytes, row_decoded_in_place, row_in_place,

@@ -8,7 +8,9 @@ use half::f16;
 use roci_families::WeightFormat;
 
 use super::ReferenceKernel;
-use super::linear::{GROUP, Linear, MATMUL, MATMUL_COOPMAT, MATMUL_COOPMAT32, MATVEC, MATVEC_I8, MATVEC8_I8};
+use super::linear::{
+    GROUP, Linear, MATMUL, MATMUL_COOPMAT, MATMUL_COOPMAT16, MATMUL_COOPMAT32, MATVEC, MATVEC_I8, MATVEC4, MATVEC8_I8,
+};
 use crate::KernelFactory;
 
 /// The kernels of one kind, in the order of [`WeightFormat`].
@@ -25,11 +27,11 @@ macro_rules! kernels {
 
 pub(crate) const MATVEC_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matvec", MATVEC);
 pub(crate) const MATVEC_I8_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matvec_i8", MATVEC_I8);
-pub(crate) const MATVEC4_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matvec4", MATMUL);
+pub(crate) const MATVEC4_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matvec4", MATVEC4);
 pub(crate) const MATVEC8_I8_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matvec8_i8", MATVEC8_I8);
 pub(crate) const MATMUL_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matmul", MATMUL);
 pub(crate) const MATMUL_COOPMAT_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matmul_coopmat", MATMUL_COOPMAT);
-pub(crate) const MATMUL_COOPMAT16_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matmul_coopmat16", MATMUL_COOPMAT32);
+pub(crate) const MATMUL_COOPMAT16_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matmul_coopmat16", MATMUL_COOPMAT16);
 pub(crate) const MATMUL_COOPMAT32_KERNELS: &[(&str, KernelFactory)] = kernels!("lm_matmul_coopmat32", MATMUL_COOPMAT32);
 
 /// Columns of a unit.

@@ -33,17 +33,17 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_matvec_i8_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC_I8>>::new(level))),
     ("lm_matvec_i8_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC_I8>>::new(level))),
     ("lm_matvec_i8_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC_I8>>::new(level))),
-    ("lm_matvec4_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATMUL>>::new(level))),
-    ("lm_matvec4_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL>>::new(level))),
-    ("lm_matvec4_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATMUL>>::new(level))),
-    ("lm_matvec4_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL>>::new(level))),
-    ("lm_matvec4_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL>>::new(level))),
-    ("lm_matvec4_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL>>::new(level))),
-    ("lm_matvec4_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL>>::new(level))),
-    ("lm_matvec4_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL>>::new(level))),
-    ("lm_matvec4_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL>>::new(level))),
-    ("lm_matvec4_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL>>::new(level))),
-    ("lm_matvec4_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL>>::new(level))),
+    ("lm_matvec4_f32", |level| Arc::new(ReferenceKernel::<Linear<0, MATVEC4>>::new(level))),
+    ("lm_matvec4_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATVEC4>>::new(level))),
+    ("lm_matvec4_bf16", |level| Arc::new(ReferenceKernel::<Linear<2, MATVEC4>>::new(level))),
+    ("lm_matvec4_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC4>>::new(level))),
+    ("lm_matvec4_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC4>>::new(level))),
+    ("lm_matvec4_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC4>>::new(level))),
+    ("lm_matvec4_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATVEC4>>::new(level))),
+    ("lm_matvec4_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATVEC4>>::new(level))),
+    ("lm_matvec4_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATVEC4>>::new(level))),
+    ("lm_matvec4_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATVEC4>>::new(level))),
+    ("lm_matvec4_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATVEC4>>::new(level))),
     ("lm_matvec8_i8_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATVEC8_I8>>::new(level))),
     ("lm_matvec8_i8_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATVEC8_I8>>::new(level))),
     ("lm_matvec8_i8_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATVEC8_I8>>::new(level))),
@@ -72,16 +72,16 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_matmul_coopmat_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT>>::new(level))),
     ("lm_matmul_coopmat_q4_superblock", |level| Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT>>::new(level))),
-    ("lm_matmul_coopmat16_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT32>>::new(level))),
-    ("lm_matmul_coopmat16_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT32>>::new(level))),
-    ("lm_matmul_coopmat16_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL_COOPMAT32>>::new(level))),
-    ("lm_matmul_coopmat16_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT32>>::new(level))),
-    ("lm_matmul_coopmat16_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL_COOPMAT32>>::new(level))),
-    ("lm_matmul_coopmat16_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL_COOPMAT32>>::new(level))),
-    ("lm_matmul_coopmat16_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT32>>::new(level))),
-    ("lm_matmul_coopmat16_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT32>>::new(level))),
+    ("lm_matmul_coopmat16_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT16>>::new(level))),
+    ("lm_matmul_coopmat16_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT16>>::new(level))),
+    ("lm_matmul_coopmat16_q4_affine", |level| Arc::new(ReferenceKernel::<Linear<4, MATMUL_COOPMAT16>>::new(level))),
+    ("lm_matmul_coopmat16_nvfp4", |level| Arc::new(ReferenceKernel::<Linear<5, MATMUL_COOPMAT16>>::new(level))),
+    ("lm_matmul_coopmat16_q4_nl", |level| Arc::new(ReferenceKernel::<Linear<6, MATMUL_COOPMAT16>>::new(level))),
+    ("lm_matmul_coopmat16_q4_e2m1", |level| Arc::new(ReferenceKernel::<Linear<7, MATMUL_COOPMAT16>>::new(level))),
+    ("lm_matmul_coopmat16_q8", |level| Arc::new(ReferenceKernel::<Linear<8, MATMUL_COOPMAT16>>::new(level))),
+    ("lm_matmul_coopmat16_iq4_xs", |level| Arc::new(ReferenceKernel::<Linear<9, MATMUL_COOPMAT16>>::new(level))),
     ("lm_matmul_coopmat16_q4_superblock", |level| {
-        Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT32>>::new(level))
+        Arc::new(ReferenceKernel::<Linear<10, MATMUL_COOPMAT16>>::new(level))
     }),
     ("lm_matmul_coopmat32_f16", |level| Arc::new(ReferenceKernel::<Linear<1, MATMUL_COOPMAT32>>::new(level))),
     ("lm_matmul_coopmat32_q4", |level| Arc::new(ReferenceKernel::<Linear<3, MATMUL_COOPMAT32>>::new(level))),
@@ -101,16 +101,20 @@ pub(crate) struct Linear<const FORMAT: u32, const FORM: u32>;
 
 /// With bindings for experts and a norm.
 pub(crate) const MATVEC: u32 = 0;
-/// Without bindings for experts and a norm.
+/// In tiles of tokens, which may have experts.
 pub(crate) const MATMUL: u32 = 1;
-/// Like [`MATMUL`], with f16 `x`, and optionally with split columns.
+/// Like [`MATVEC4`], with f16 `x`, and optionally with split columns.
 pub(crate) const MATMUL_COOPMAT: u32 = 2;
 /// Like [`MATVEC`], with `x` quantized to bytes.
 pub(crate) const MATVEC_I8: u32 = 3;
-/// Like [`MATMUL_COOPMAT`], with columns split in larger steps.
+/// Like [`MATMUL`], with f16 `x`, and optionally with columns split in larger steps.
 pub(crate) const MATMUL_COOPMAT32: u32 = 4;
 /// Like [`MATMUL`], with `x` quantized by `lm_quantize_i8`.
 pub(crate) const MATVEC8_I8: u32 = 5;
+/// Without bindings for experts and a norm.
+pub(crate) const MATVEC4: u32 = 6;
+/// Like [`MATMUL_COOPMAT32`], in smaller tiles.
+pub(crate) const MATMUL_COOPMAT16: u32 = 7;
 
 /// Columns of a group.
 pub(super) const GROUP: usize = 32;
@@ -122,7 +126,11 @@ const ROWS: usize = 16;
 
 impl<const FORMAT: u32, const FORM: u32> Reference for Linear<FORMAT, FORM> {
     type Params = Params;
-    const INPUTS: usize = if FORM == MATVEC || FORM == MATVEC_I8 { 6 } else { 4 };
+    const INPUTS: usize = match FORM {
+        MATVEC | MATVEC_I8 => 6,
+        MATVEC4 | MATMUL_COOPMAT => 4,
+        _ => 5,
+    };
     const OUTPUTS: usize = 1;
 
     fn work_size(p: &Params) -> Result<WorkSize, String> {
@@ -157,8 +165,36 @@ fn compute(
     y: AtomicWords<'_>,
     units: Range<usize>,
 ) {
-    let (experts, norm) = if form == MATVEC || form == MATVEC_I8 { (inputs[4], inputs[5]) } else { (&[][..], &[][..]) };
+    let tile = match form {
+        MATVEC8_I8 => Params::VECTOR8_TOKENS,
+        MATMUL_COOPMAT16 => Params::COOPMAT16_TILE[0],
+        MATMUL_COOPMAT32 => Params::COOPMAT32_TILE[0],
+        _ => Params::TILE,
+    };
+    let of_pairs;
+    let (experts, norm) = match form {
+        MATVEC | MATVEC_I8 => (inputs[4], inputs[5]),
+        MATVEC4 | MATMUL_COOPMAT => (&[][..], &[][..]),
+        _ if p.experts == 0 => (&[][..], &[][..]),
+        _ => {
+            of_pairs = experts_of_pairs(p, inputs[4], tile as usize);
+            (&of_pairs[..], &[][..])
+        }
+    };
     level.run(LinearTask { format, form, p, inputs, experts, norm, y, units });
+}
+
+/// The experts of pairs, from the tiles of [`LmMoeGroup`](roci_families::LmMoeGroup).
+fn experts_of_pairs(p: &Params, tiles: &[u32], tile: usize) -> Vec<u32> {
+    let mut experts = vec![0; p.tokens as usize];
+    for words in tiles.chunks_exact(tile + 1) {
+        for pair in &words[1..] {
+            if let Some(expert) = experts.get_mut(*pair as usize) {
+                *expert = words[0];
+            }
+        }
+    }
+    experts
 }
 
 struct LinearTask<'a> {
@@ -193,13 +229,14 @@ impl Task for LinearTask<'_> {
                     self.decode(first_row + first, step, &mut weights);
                 }
                 if self.has_f16_x() {
-                    let from = token * p.x_stride as usize;
+                    let (sharing, parts) = if p.experts == 0 { (1, p.sharing) } else { (p.sharing, 1) };
+                    let from = token / sharing.max(1) as usize * p.x_stride as usize;
                     let words = self.inputs[2].get(from / 2..(from + columns) / 2).unwrap_or(&[]);
                     let halves: &[f16] = bytemuck::cast_slice(words);
                     normed.clear();
                     normed.extend(halves.iter().map(|half| half.to_f32()));
-                    let parts = p.sharing.max(1) as usize;
-                    let step = if self.form == MATMUL_COOPMAT32 { STEP32 } else { STEP };
+                    let parts = parts.max(1) as usize;
+                    let step = if self.form == MATMUL_COOPMAT { STEP } else { STEP32 };
                     let each = columns.div_ceil(step).div_ceil(parts) * step;
                     for part in 0..parts {
                         let own = (part * each).min(columns)..((part + 1) * each).min(columns);
@@ -207,12 +244,15 @@ impl Task for LinearTask<'_> {
                         for (sum, weights) in sums.iter_mut().zip(weights.chunks_exact(columns)).take(step) {
                             *sum = dot(&weights[own.clone()], normed.get(own.clone()).unwrap_or(&[]));
                         }
-                        self.finish(token * parts + part, first, 0, sums);
+                        self.finish(token * parts + part, first, first_row, sums);
                     }
                     continue;
                 }
                 let factor = if self.form == MATVEC8_I8 {
-                    self.dequantize_x(token, &mut normed);
+                    self.dequantize_x(
+                        if p.experts == 0 { token } else { token / p.sharing.max(1) as usize },
+                        &mut normed,
+                    );
                     1.0
                 } else {
                     let from = token / p.sharing.max(1) as usize * p.x_stride as usize;
@@ -283,7 +323,7 @@ impl LinearTask<'_> {
     /// Whether the kernel is the twin of a matrix-unit kernel, which reads `x` as f16.
     #[inline(always)]
     fn has_f16_x(&self) -> bool {
-        self.form == MATMUL_COOPMAT || self.form == MATMUL_COOPMAT32
+        matches!(self.form, MATMUL_COOPMAT | MATMUL_COOPMAT16 | MATMUL_COOPMAT32)
     }
 
     /// `first_row` is the first row of the expert's matrix, or 0.

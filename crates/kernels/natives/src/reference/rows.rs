@@ -1,6 +1,6 @@
 //! `lm_rms_norm`, `lm_layer_norm`, `lm_gated_rms_norm`, `lm_l2_norm`, `lm_glu`, `lm_sigmoid_gate`,
-//! `lm_moe_top_k`, `lm_moe_combine`, `lm_add_rms_norm`: one row at a time. Also `lm_cast_f16` and
-//! `lm_quantize_i8`.
+//! `lm_moe_top_k`, `lm_moe_combine`, `lm_add_rms_norm`: one row at a time. Also `lm_cast_f16`,
+//! `lm_quantize_i8` and `lm_moe_group`.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use super::ReferenceKernel;
 use super::{AtomicWords, Reference, WorkSize, floats, word};
 use crate::KernelFactory;
 use roci_families::{
-    LmAddRmsNorm, LmCastF16, LmGatedRmsNorm, LmGlu, LmL2Norm, LmLayerNorm, LmMoeCombine, LmMoeTopK, LmQuantizeI8,
-    LmRmsNorm, LmSigmoidGate,
+    LmAddRmsNorm, LmCastF16, LmGatedRmsNorm, LmGlu, LmL2Norm, LmLayerNorm, LmMoeCombine, LmMoeGroup, LmMoeTopK,
+    LmQuantizeI8, LmRmsNorm, LmSigmoidGate,
 };
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_glu", |level| Arc::new(ReferenceKernel::<Glu>::new(level))),
     ("lm_sigmoid_gate", |level| Arc::new(ReferenceKernel::<SigmoidGate>::new(level))),
     ("lm_moe_top_k", |level| Arc::new(ReferenceKernel::<MoeTopK>::new(level))),
+    ("lm_moe_group", |level| Arc::new(ReferenceKernel::<MoeGroup>::new(level))),
     ("lm_moe_combine", |level| Arc::new(ReferenceKernel::<MoeCombine>::new(level))),
 ];
 
@@ -45,6 +46,8 @@ pub(crate) struct Glu;
 pub(crate) struct SigmoidGate;
 /// Selects the experts of each token.
 pub(crate) struct MoeTopK;
+/// Groups pairs of a token and an expert by expert.
+pub(crate) struct MoeGroup;
 /// Adds the outputs of experts, multiplied by their weights.
 pub(crate) struct MoeCombine;
 /// Converts f32 to f16.
@@ -423,6 +426,28 @@ impl Reference for MoeTopK {
                     floats(inputs[1], p.experts as usize + expert, 1)[0]
                 };
                 outputs[1].set(at, weights[expert] / sum * p.scale * scale);
+            }
+        }
+    }
+}
+
+impl Reference for MoeGroup {
+    type Params = LmMoeGroup;
+    const INPUTS: usize = 1;
+    const OUTPUTS: usize = 1;
+
+    fn work_size(p: &LmMoeGroup) -> Result<WorkSize, String> {
+        if p.tile == 0 {
+            return Err("tiles without pairs".to_owned());
+        }
+        Ok(WorkSize { units: p.experts.into(), cost: 4 * u64::from(p.pairs) })
+    }
+
+    fn compute(_: Level, p: &LmMoeGroup, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
+        for expert in units {
+            let (first, words) = p.tiles_of(expert as u32, inputs[0]);
+            for (at, word) in words.into_iter().enumerate() {
+                outputs[0].set_word(first * (p.tile as usize + 1) + at, word);
             }
         }
     }

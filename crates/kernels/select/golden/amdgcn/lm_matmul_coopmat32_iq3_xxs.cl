@@ -35,6 +35,9 @@ ROCI_FN ushort roci_narrow_f16(float a) {
 ROCI_FN uint roci_pack2x16float(float2 a) {
     return as_uint((ushort2)(roci_narrow_f16(a.x), roci_narrow_f16(a.y)));
 }
+ROCI_FN uint roci_div_u32(uint a, uint b) {
+    return b == 0 ? a : (uint)(a / b);
+}
 ROCI_FN int4 roci_unpack4xI8(uint a) {
     const char4 v = as_char4(a);
     return (int4)(v.x, v.y, v.z, v.w);
@@ -48,9 +51,6 @@ ROCI_FN float2 roci_unpack2x16float(uint a) {
 }
 ROCI_FN uint roci_count_ones_u32(uint a) {
     return (uint)__builtin_popcount((uint)a);
-}
-ROCI_FN uint roci_div_u32(uint a, uint b) {
-    return b == 0 ? a : (uint)(a / b);
 }
 ROCI_FN void roci_barrier_workgroup(void) {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
@@ -97,18 +97,16 @@ ROCI_FN float roci_component_of_float4(float4 v, uint i) {
     return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
 }
 
-ROCI_FN XElements load_x(uint first_token, uint step_1, uint lane_1, private const Params *params, global const half4 *x) {
-    const uint _e8 = (*params).tokens;
-    const uint token_3 = __builtin_elementwise_min(first_token + (lane_1 / 8u), _e8 - 1u);
-    const uint _e14 = (*params).columns;
-    const uint row_vec4s = _e14 / 4u;
+ROCI_FN XElements load_x(uint row, uint step_1, uint lane_1, private const Params *params, global const half4 *x) {
+    const uint _e5 = (*params).columns;
+    const uint row_vec4s = _e5 / 4u;
     const uint column = (step_1 * 16u) + ((lane_1 % 8u) * 2u);
     if (column < row_vec4s) {
-        const uint _e27 = (*params).x_stride;
-        const uint at_1 = (token_3 * (_e27 / 4u)) + column;
-        const half4 _e34 = x[at_1];
-        const half4 _e39 = x[at_1 + 1u];
-        return (XElements){.a = _e34, .b = _e39};
+        const uint _e18 = (*params).x_stride;
+        const uint at_1 = (row * (_e18 / 4u)) + column;
+        const half4 _e25 = x[at_1];
+        const half4 _e30 = x[at_1 + 1u];
+        return (XElements){.a = _e25, .b = _e30};
     }
     return (XElements){0};
 }
@@ -117,6 +115,15 @@ ROCI_FN void store_x(XElements elements, uint lane_2, local array576_half4_ *x_t
     const uint to_1 = ((lane_2 / 8u) * 18u) + ((lane_2 % 8u) * 2u);
     (*x_tile).e[to_1] = elements.a.xzyw;
     (*x_tile).e[to_1 + 1u] = elements.b.xzyw;
+}
+
+ROCI_FN uint tile_token(uint tile, uint place, private const Params *params, global const uint *tiles) {
+    const uint _e4 = (*params).experts;
+    if (_e4 == 0u) {
+        return (tile * 32u) + place;
+    }
+    const uint _e17 = tiles[((tile * 33u) + 1u) + place];
+    return _e17;
 }
 
 ROCI_FN float activation(float v, private const Params *params) {
@@ -128,14 +135,14 @@ ROCI_FN float activation(float v, private const Params *params) {
     return v / (1.0f + __builtin_elementwise_exp(-z));
 }
 
-ROCI_FN float gated_unit(uint row, uint first_row, float2 sums, private const Params *params, global const float *bias) {
+ROCI_FN float gated_unit(uint row_1, uint first_row, float2 sums, private const Params *params, global const float *bias) {
     float2 v_1 = (float2)(0.0f);
     v_1 = sums;
     const uint _e6 = (*params).flags;
     if ((_e6 & 2u) != 0u) {
         const float2 _e11 = v_1;
-        const float _e15 = bias[first_row + row];
-        const float _e21 = bias[(first_row + row) + 1u];
+        const float _e15 = bias[first_row + row_1];
+        const float _e21 = bias[(first_row + row_1) + 1u];
         v_1 = _e11 + ((float2)(_e15, _e21));
     }
     const uint _e26 = (*params).flags;
@@ -151,23 +158,23 @@ ROCI_FN float gated_unit(uint row, uint first_row, float2 sums, private const Pa
     return _e51 * _e53;
 }
 
-ROCI_FN void epilogue_gated(uint token, uint row_1, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_gated(uint token, uint row_2, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
     const uint _e7 = (*params).y_stride;
     const uint _e11 = (*params).y_offset;
-    const float _e17 = gated_unit(row_1, first_row_1, sums_1, params, bias);
-    y[((token * _e7) + _e11) + (row_1 / 2u)] = _e17;
+    const float _e17 = gated_unit(row_2, first_row_1, sums_1, params, bias);
+    y[((token * _e7) + _e11) + (row_2 / 2u)] = _e17;
 }
 
-ROCI_FN void epilogue(uint token_1, uint row_2, uint first_row_2, float sum, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue(uint token_1, uint row_3, uint first_row_2, float sum, private const Params *params, global const float *bias, global float *y) {
     float v_2 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
-    const uint at_2 = ((token_1 * _e6) + _e10) + row_2;
+    const uint at_2 = ((token_1 * _e6) + _e10) + row_3;
     v_2 = sum;
     const uint _e16 = (*params).flags;
     if ((_e16 & 2u) != 0u) {
         const float _e21 = v_2;
-        const float _e25 = bias[first_row_2 + row_2];
+        const float _e25 = bias[first_row_2 + row_3];
         v_2 = _e21 + _e25;
     }
     const uint _e29 = (*params).flags;
@@ -180,54 +187,54 @@ ROCI_FN void epilogue(uint token_1, uint row_2, uint first_row_2, float sum, pri
     y[at_2] = _e41;
 }
 
-ROCI_FN void epilogue_vec4_(uint token_2, uint row_3, float4 sums_2, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_vec4_(uint token_2, uint row_4, uint first_row_3, float4 sums_2, private const Params *params, global const float *bias, global float *y) {
     float2 pair = (float2)(0.0f);
     uint i = 0u;
-    const uint _e5 = (*params).flags;
-    if ((_e5 & 32u) != 0u) {
-        const float _e12 = gated_unit(row_3, 0u, sums_2.xy, params, bias);
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 32u) != 0u) {
+        const float _e12 = gated_unit(row_4, first_row_3, sums_2.xy, params, bias);
         pair = (float2)(_e12, 0.0f);
         const uint _e20 = (*params).rows;
-        if ((row_3 + 2u) < _e20) {
-            const float _e27 = gated_unit(row_3 + 2u, 0u, sums_2.zw, params, bias);
-            pair.y = _e27;
+        if ((row_4 + 2u) < _e20) {
+            const float _e26 = gated_unit(row_4 + 2u, first_row_3, sums_2.zw, params, bias);
+            pair.y = _e26;
         }
-        const float2 _e28 = pair;
-        const uint word_2 = roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e28, (float2)((-65504.0f))), (float2)(65504.0f)));
-        const uint _e38 = (*params).y_stride;
-        const uint _e42 = (*params).y_offset;
-        y[((token_2 * _e38) + _e42) + (row_3 / 4u)] = as_float(word_2);
+        const float2 _e27 = pair;
+        const uint word_2 = roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e27, (float2)((-65504.0f))), (float2)(65504.0f)));
+        const uint _e37 = (*params).y_stride;
+        const uint _e41 = (*params).y_offset;
+        y[((token_2 * _e37) + _e41) + (row_4 / 4u)] = as_float(word_2);
         return;
     }
-    const uint _e51 = (*params).flags;
-    if ((_e51 & 12u) != 0u) {
-        epilogue_gated(token_2, row_3, 0u, sums_2.xy, params, bias, y);
-        const uint _e62 = (*params).rows;
-        if ((row_3 + 2u) < _e62) {
-            epilogue_gated(token_2, row_3 + 2u, 0u, sums_2.zw, params, bias, y);
+    const uint _e50 = (*params).flags;
+    if ((_e50 & 12u) != 0u) {
+        epilogue_gated(token_2, row_4, first_row_3, sums_2.xy, params, bias, y);
+        const uint _e60 = (*params).rows;
+        if ((row_4 + 2u) < _e60) {
+            epilogue_gated(token_2, row_4 + 2u, first_row_3, sums_2.zw, params, bias, y);
         }
         return;
     }
     while (true) {
-        const uint _e70 = i;
-        if (!(_e70 < 4u)) {
+        const uint _e67 = i;
+        if (!(_e67 < 4u)) {
             break;
         }
         {
-            const uint _e73 = i;
-            const uint _e77 = (*params).rows;
-            if ((row_3 + _e73) < _e77) {
-                const uint _e79 = i;
-                const uint _e82 = i;
-                epilogue(token_2, row_3 + _e79, 0u, roci_component_of_float4(sums_2, _e82), params, bias, y);
+            const uint _e70 = i;
+            const uint _e74 = (*params).rows;
+            if ((row_4 + _e70) < _e74) {
+                const uint _e76 = i;
+                const uint _e78 = i;
+                epilogue(token_2, row_4 + _e76, first_row_3, roci_component_of_float4(sums_2, _e78), params, bias, y);
             }
         }
-        const uint _e84 = i;
-        i = _e84 + 1u;
+        const uint _e80 = i;
+        i = _e80 + 1u;
     }
 }
 
-ROCI_FN void reduce_and_store(uint first_token_1, uint first_row_3, uint split, uint lane_3, private const Params *params, global const float *bias, global float *y, local array1024_float4_ *result) {
+ROCI_FN void reduce_and_store(uint3 group_1, uint first_place, uint matrix, uint lane_3, private const Params *params, global const float *bias, global const uint *tiles, global float *y, local array1024_float4_ *result) {
     uint unit = 0u;
     bool local_ = false;
     unit = lane_3;
@@ -238,42 +245,67 @@ ROCI_FN void reduce_and_store(uint first_token_1, uint first_row_3, uint split, 
         }
         {
             const uint _e8 = unit;
-            const uint tile_token = _e8 / 32u;
+            const uint place_2 = _e8 / 32u;
             const uint _e11 = unit;
             const uint vec = _e11 % 32u;
-            const uint at_3 = ((((vec / 8u) * 128u) + (((vec / 4u) % 2u) * 64u)) + (tile_token * 4u)) + (vec % 4u);
-            const uint token_4 = first_token_1 + tile_token;
-            const uint row_5 = first_row_3 + (vec * 4u);
-            const uint _e37 = (*params).tokens;
-            if (token_4 < _e37) {
-                const uint _e43 = (*params).rows;
-                local_ = row_5 < _e43;
+            const uint at_3 = ((((vec / 8u) * 128u) + (((vec / 4u) % 2u) * 64u)) + (place_2 * 4u)) + (vec % 4u);
+            const uint token_3 = tile_token(group_1.x, first_place + place_2, params, tiles);
+            const uint row_6 = (group_1.y * 128u) + (vec * 4u);
+            const uint _e42 = (*params).tokens;
+            if (token_3 < _e42) {
+                const uint _e48 = (*params).rows;
+                local_ = row_6 < _e48;
             } else {
                 local_ = false;
             }
-            const bool _e46 = local_;
-            if (_e46) {
-                const float4 _e49 = (*result).e[at_3];
-                const float4 _e54 = (*result).e[at_3 + 512u];
-                const float4 sums_3 = _e49 + _e54;
-                const uint _e58 = (*params).sharing;
-                epilogue_vec4_((token_4 * _e58) + split, row_5, sums_3, params, bias, y);
+            const bool _e51 = local_;
+            if (_e51) {
+                const float4 _e54 = (*result).e[at_3];
+                const float4 _e59 = (*result).e[at_3 + 512u];
+                const float4 sums_3 = _e54 + _e59;
+                const uint _e63 = (*params).sharing;
+                const uint _e67 = (*params).experts;
+                const uint splits = (_e67 != 0u) ? 1u : _e63;
+                epilogue_vec4_((token_3 * splits) + group_1.z, row_6, matrix, sums_3, params, bias, y);
             }
         }
-        const uint _e61 = unit;
-        unit = _e61 + 256u;
+        const uint _e74 = unit;
+        unit = _e74 + 256u;
     }
+}
+
+ROCI_FN uint tile_first_row(uint tile_1, private const Params *params, global const uint *tiles) {
+    const uint _e3 = (*params).experts;
+    if (_e3 == 0u) {
+        return 0u;
+    }
+    const uint _e11 = tiles[tile_1 * 33u];
+    const uint _e14 = (*params).experts;
+    const uint _e20 = (*params).rows;
+    return __builtin_elementwise_min(_e11, _e14 - 1u) * _e20;
+}
+
+ROCI_FN uint tile_x_row(uint tile_2, uint place_1, private const Params *params, global const uint *tiles) {
+    const uint _e2 = tile_token(tile_2, place_1, params, tiles);
+    const uint _e5 = (*params).tokens;
+    const uint token_4 = __builtin_elementwise_min(_e2, _e5 - 1u);
+    const uint _e11 = (*params).experts;
+    if (_e11 == 0u) {
+        return token_4;
+    }
+    const uint _e16 = (*params).sharing;
+    return roci_div_u32(token_4, _e16);
 }
 
 ROCI_FN bool has_byte_codes(void) {
     return true;
 }
 
-ROCI_FN uint group_index(uint row_4, uint group_1, private const Params *params) {
-    const uint _e4 = (*params).columns;
-    const uint groups = _e4 / 32u;
-    const uint _e9 = (*params).rows;
-    return (__builtin_elementwise_min(row_4, _e9 - 1u) * groups) + __builtin_elementwise_min(group_1, groups - 1u);
+ROCI_FN uint group_index(uint matrix_1, uint row_5, uint group_2, private const Params *params) {
+    const uint _e5 = (*params).columns;
+    const uint groups = _e5 / 32u;
+    const uint _e10 = (*params).rows;
+    return ((matrix_1 + __builtin_elementwise_min(row_5, _e10 - 1u)) * groups) + __builtin_elementwise_min(group_2, groups - 1u);
 }
 
 ROCI_FN uint grid_size(void) {
@@ -307,7 +339,7 @@ ROCI_FN uint half_word(uint at, global const uint *scales) {
 ROCI_FN uint4 load_unit(uint unit_1, global const uint *codes) {
     bool local_4 = false;
     bool local_5 = false;
-    const uint group_3 = unit_1 / 2u;
+    const uint group_4 = unit_1 / 2u;
     const uint half_1 = unit_1 % 2u;
     local_4 = false;
     const bool _e8 = local_4;
@@ -318,24 +350,24 @@ ROCI_FN uint4 load_unit(uint unit_1, global const uint *codes) {
     }
     const bool _e14 = local_5;
     if (_e14) {
-        const uint at_4 = group_3 * 5u;
+        const uint at_4 = group_4 * 5u;
         const uint low = at_4 + (half_1 * 2u);
         const uint _e22 = codes[low];
         const uint _e27 = codes[low + 1u];
         const uint _e32 = codes[at_4 + 4u];
         return (uint4)(_e22, _e27, _e32 >> ((half_1 * 16u) & 31u), 0u);
     }
-    const uint _e43 = codes[(group_3 * 3u) + half_1];
-    const uint _e50 = codes[(group_3 * 3u) + 2u];
+    const uint _e43 = codes[(group_4 * 3u) + half_1];
+    const uint _e50 = codes[(group_4 * 3u) + 2u];
     return (uint4)(_e43, _e50 >> ((half_1 * 14u) & 31u), 0u, 0u);
 }
 
-ROCI_FN uint2 scale_words(uint group_2, global const uint *codes, global const uint *scales) {
+ROCI_FN uint2 scale_words(uint group_3, global const uint *codes, global const uint *scales) {
     bool local_6 = false;
     bool local_7 = false;
     uint own = 0u;
-    const uint block = group_2 / 8u;
-    const uint within = group_2 % 8u;
+    const uint block = group_3 / 8u;
+    const uint within = group_3 % 8u;
     local_6 = false;
     const bool _e8 = local_6;
     if (_e8) {
@@ -351,32 +383,32 @@ ROCI_FN uint2 scale_words(uint group_2, global const uint *codes, global const u
         return (uint2)(_e27, _e33);
     }
     const uint _e35 = half_word(block, scales);
-    const uint _e42 = codes[(group_2 * 3u) + 2u];
+    const uint _e42 = codes[(group_3 * 3u) + 2u];
     return (uint2)(_e35, _e42 >> 28u);
 }
 
-ROCI_FN WElements load_w(uint first, uint step_2, uint lane_4, private const Params *params, global const uint *codes, global const uint *scales) {
+ROCI_FN WElements load_w(uint matrix_2, uint first, uint step_2, uint lane_4, private const Params *params, global const uint *codes, global const uint *scales) {
     WElements elements_1 = {0};
-    const bool _e4 = has_byte_codes();
-    if (_e4) {
-        const uint group0_ = group_index(first + (lane_4 / 4u), (step_2 * 2u) + ((lane_4 % 4u) / 2u), params);
-        const uint group1_ = group_index((first + 64u) + (lane_4 / 4u), (step_2 * 2u) + ((lane_4 % 4u) / 2u), params);
-        const uint4 _e35 = load_unit((group0_ * 2u) + (lane_4 % 2u), codes);
-        elements_1.a = _e35;
-        const uint4 _e42 = load_unit((group1_ * 2u) + (lane_4 % 2u), codes);
-        elements_1.b = _e42;
-        const uint2 _e44 = scale_words(group0_, codes, scales);
-        const uint2 _e45 = scale_words(group1_, codes, scales);
-        elements_1.scales = (uint4)(_e44, _e45);
+    const bool _e5 = has_byte_codes();
+    if (_e5) {
+        const uint group0_ = group_index(matrix_2, first + (lane_4 / 4u), (step_2 * 2u) + ((lane_4 % 4u) / 2u), params);
+        const uint group1_ = group_index(matrix_2, (first + 64u) + (lane_4 / 4u), (step_2 * 2u) + ((lane_4 % 4u) / 2u), params);
+        const uint4 _e36 = load_unit((group0_ * 2u) + (lane_4 % 2u), codes);
+        elements_1.a = _e36;
+        const uint4 _e43 = load_unit((group1_ * 2u) + (lane_4 % 2u), codes);
+        elements_1.b = _e43;
+        const uint2 _e45 = scale_words(group0_, codes, scales);
+        const uint2 _e46 = scale_words(group1_, codes, scales);
+        elements_1.scales = (uint4)(_e45, _e46);
     } else {
-        const uint at_5 = group_index(first + (lane_4 / 2u), (step_2 * 2u) + (lane_4 % 2u), params);
-        const uint4 _e57 = load_unit(at_5, codes);
-        elements_1.a = _e57;
-        const uint2 _e59 = scale_words(at_5, codes, scales);
-        elements_1.scales = (uint4)(_e59, 0u, 0u);
+        const uint at_5 = group_index(matrix_2, first + (lane_4 / 2u), (step_2 * 2u) + (lane_4 % 2u), params);
+        const uint4 _e58 = load_unit(at_5, codes);
+        elements_1.a = _e58;
+        const uint2 _e60 = scale_words(at_5, codes, scales);
+        elements_1.scales = (uint4)(_e60, 0u, 0u);
     }
-    const WElements _e63 = elements_1;
-    return _e63;
+    const WElements _e64 = elements_1;
+    return _e64;
 }
 
 ROCI_FN bool has_codebook(void) {
@@ -530,12 +562,13 @@ ROCI_FN void store_w(WElements elements_2, uint lane_5, global const uint *scale
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *scales, global const half4 *x, global const float *bias, global float *y, Params params) {
+void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *scales, global const half4 *x, global const float *bias, global const uint *tiles, global float *y, Params params) {
     local array576_half4_ x_tile;
     local array2304_half4_ w_tile;
     local array1024_float4_ result;
     const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
     const uint lane = __builtin_amdgcn_workitem_id_x();
+    uint end = 0u;
     float8 s00_ = (float8)(0);
     float8 s01_ = (float8)(0);
     float8 s10_ = (float8)(0);
@@ -546,38 +579,49 @@ void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *sc
     const uint _e4 = params.columns;
     const uint steps = (_e4 + 63u) / 64u;
     const uint _e11 = params.sharing;
-    const uint _e17 = params.sharing;
-    const uint steps_per_split = roci_div_u32((steps + _e11) - 1u, _e17);
+    const uint _e15 = params.experts;
+    const uint splits_1 = (_e15 != 0u) ? 1u : _e11;
+    const uint steps_per_split = roci_div_u32((steps + splits_1) - 1u, splits_1);
     const uint first_step = __builtin_elementwise_min(group.z * steps_per_split, steps);
-    const uint end = __builtin_elementwise_min(first_step + steps_per_split, steps);
-    const uint first_token_2 = group.x * 32u;
+    end = __builtin_elementwise_min(first_step + steps_per_split, steps);
+    const uint _e31 = params.experts;
+    if (_e31 != 0u) {
+        const uint _e34 = end;
+        const uint _e42 = tiles[(group.x * 33u) + 1u];
+        const uint _e45 = params.tokens;
+        end = (_e42 < _e45) ? _e34 : first_step;
+    }
+    const uint matrix_3 = tile_first_row(group.x, &params, tiles);
+    const uint x_row = tile_x_row(group.x, lane / 8u, &params, tiles);
     const uint first_row_4 = group.y * 128u;
     const uint subgroup = lane / 32u;
     const uint x_start = (subgroup / 4u) * 8u;
     const uint w_start = (((subgroup % 4u) * 2u) * 288u) + x_start;
-    const uint last = __builtin_elementwise_max(end, 1u) - 1u;
-    const WElements _e56 = load_w(first_row_4, __builtin_elementwise_min(first_step, last), lane, &params, codes, scales);
-    w_next = _e56;
-    const XElements _e59 = load_x(first_token_2, __builtin_elementwise_min(first_step, last), lane, &params, x);
-    x_next = _e59;
+    const uint _e78 = end;
+    const uint last = __builtin_elementwise_max(_e78, 1u) - 1u;
+    const WElements _e84 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(first_step, last), lane, &params, codes, scales);
+    w_next = _e84;
+    const XElements _e87 = load_x(x_row, __builtin_elementwise_min(first_step, last), lane, &params, x);
+    x_next = _e87;
     step_ = first_step;
     while (true) {
-        const uint _e62 = step_;
-        if (!(_e62 < end)) {
+        const uint _e90 = step_;
+        const uint _e91 = end;
+        if (!(_e90 < _e91)) {
             break;
         }
         {
             roci_barrier_workgroup();
-            const WElements _e64 = w_next;
-            store_w(_e64, lane, scales, &w_tile);
-            const XElements _e65 = x_next;
-            store_x(_e65, lane, &x_tile);
-            const uint _e66 = step_;
-            const WElements _e70 = load_w(first_row_4, __builtin_elementwise_min(_e66 + 1u, last), lane, &params, codes, scales);
-            w_next = _e70;
-            const uint _e71 = step_;
-            const XElements _e75 = load_x(first_token_2, __builtin_elementwise_min(_e71 + 1u, last), lane, &params, x);
-            x_next = _e75;
+            const WElements _e93 = w_next;
+            store_w(_e93, lane, scales, &w_tile);
+            const XElements _e94 = x_next;
+            store_x(_e94, lane, &x_tile);
+            const uint _e95 = step_;
+            const WElements _e99 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(_e95 + 1u, last), lane, &params, codes, scales);
+            w_next = _e99;
+            const uint _e100 = step_;
+            const XElements _e104 = load_x(x_row, __builtin_elementwise_min(_e100 + 1u, last), lane, &params, x);
+            x_next = _e104;
             roci_barrier_workgroup();
             const half16 w00_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start], 18u * 4u);
             const half16 w01_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 4u], 18u * 4u);
@@ -585,40 +629,40 @@ void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *sc
             const half16 w11_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(w_start + 288u) + 4u], 18u * 4u);
             const half16 x00_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start], 18u * 4u);
             const half16 x01_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 4u], 18u * 4u);
-            const float8 _e110 = s00_;
-            s00_ = roci_wmma_multiply_add_f32(x00_, w00_, _e110);
-            const float8 _e112 = s01_;
-            s01_ = roci_wmma_multiply_add_f32(x00_, w10_, _e112);
-            const float8 _e114 = s00_;
-            s00_ = roci_wmma_multiply_add_f32(x01_, w01_, _e114);
-            const float8 _e116 = s01_;
-            s01_ = roci_wmma_multiply_add_f32(x01_, w11_, _e116);
+            const float8 _e139 = s00_;
+            s00_ = roci_wmma_multiply_add_f32(x00_, w00_, _e139);
+            const float8 _e141 = s01_;
+            s01_ = roci_wmma_multiply_add_f32(x00_, w10_, _e141);
+            const float8 _e143 = s00_;
+            s00_ = roci_wmma_multiply_add_f32(x01_, w01_, _e143);
+            const float8 _e145 = s01_;
+            s01_ = roci_wmma_multiply_add_f32(x01_, w11_, _e145);
             const half16 x10_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 288u], 18u * 4u);
             const half16 x11_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(x_start + 288u) + 4u], 18u * 4u);
-            const float8 _e132 = s10_;
-            s10_ = roci_wmma_multiply_add_f32(x10_, w00_, _e132);
-            const float8 _e134 = s11_;
-            s11_ = roci_wmma_multiply_add_f32(x10_, w10_, _e134);
-            const float8 _e136 = s10_;
-            s10_ = roci_wmma_multiply_add_f32(x11_, w01_, _e136);
-            const float8 _e138 = s11_;
-            s11_ = roci_wmma_multiply_add_f32(x11_, w11_, _e138);
+            const float8 _e161 = s10_;
+            s10_ = roci_wmma_multiply_add_f32(x10_, w00_, _e161);
+            const float8 _e163 = s11_;
+            s11_ = roci_wmma_multiply_add_f32(x10_, w10_, _e163);
+            const float8 _e165 = s10_;
+            s10_ = roci_wmma_multiply_add_f32(x11_, w01_, _e165);
+            const float8 _e167 = s11_;
+            s11_ = roci_wmma_multiply_add_f32(x11_, w11_, _e167);
         }
-        const uint _e140 = step_;
-        step_ = _e140 + 1u;
+        const uint _e169 = step_;
+        step_ = _e169 + 1u;
     }
     const uint to_4 = subgroup * 128u;
-    const float8 _e145 = s00_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e145);
-    const float8 _e149 = s01_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e149);
+    const float8 _e174 = s00_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e174);
+    const float8 _e178 = s01_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e178);
     roci_barrier_workgroup();
-    reduce_and_store(first_token_2, first_row_4, group.z, lane, &params, bias, y, &result);
+    reduce_and_store(group, 0u, matrix_3, lane, &params, bias, tiles, y, &result);
     roci_barrier_workgroup();
-    const float8 _e156 = s10_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e156);
-    const float8 _e160 = s11_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e160);
+    const float8 _e185 = s10_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e185);
+    const float8 _e189 = s11_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e189);
     roci_barrier_workgroup();
-    reduce_and_store(first_token_2 + 16u, first_row_4, group.z, lane, &params, bias, y, &result);
+    reduce_and_store(group, 16u, matrix_3, lane, &params, bias, tiles, y, &result);
 }

@@ -204,50 +204,50 @@ ROCI_FN void epilogue(uint token_1, uint row_2, uint first_row_2, float sum, pri
     y[at] = _e41;
 }
 
-ROCI_FN void epilogue_vec4_(uint token_2, uint row_3, float4 sums_2, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue_vec4_(uint token_2, uint row_3, uint first_row_3, float4 sums_2, private const Params *params, global const float *bias, global float *y) {
     float2 pair = (float2)(0.0f);
     uint i = 0u;
-    const uint _e5 = (*params).flags;
-    if ((_e5 & 32u) != 0u) {
-        const float _e12 = gated_unit(row_3, 0u, sums_2.xy, params, bias);
+    const uint _e6 = (*params).flags;
+    if ((_e6 & 32u) != 0u) {
+        const float _e12 = gated_unit(row_3, first_row_3, sums_2.xy, params, bias);
         pair = (float2)(_e12, 0.0f);
         const uint _e20 = (*params).rows;
         if ((row_3 + 2u) < _e20) {
-            const float _e27 = gated_unit(row_3 + 2u, 0u, sums_2.zw, params, bias);
-            pair.y = _e27;
+            const float _e26 = gated_unit(row_3 + 2u, first_row_3, sums_2.zw, params, bias);
+            pair.y = _e26;
         }
-        const float2 _e28 = pair;
-        const uint word = roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e28, (float2)((-65504.0f))), (float2)(65504.0f)));
-        const uint _e38 = (*params).y_stride;
-        const uint _e42 = (*params).y_offset;
-        y[((token_2 * _e38) + _e42) + (row_3 / 4u)] = as_float(word);
+        const float2 _e27 = pair;
+        const uint word = roci_pack2x16float(__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e27, (float2)((-65504.0f))), (float2)(65504.0f)));
+        const uint _e37 = (*params).y_stride;
+        const uint _e41 = (*params).y_offset;
+        y[((token_2 * _e37) + _e41) + (row_3 / 4u)] = as_float(word);
         return;
     }
-    const uint _e51 = (*params).flags;
-    if ((_e51 & 12u) != 0u) {
-        epilogue_gated(token_2, row_3, 0u, sums_2.xy, params, bias, y);
-        const uint _e62 = (*params).rows;
-        if ((row_3 + 2u) < _e62) {
-            epilogue_gated(token_2, row_3 + 2u, 0u, sums_2.zw, params, bias, y);
+    const uint _e50 = (*params).flags;
+    if ((_e50 & 12u) != 0u) {
+        epilogue_gated(token_2, row_3, first_row_3, sums_2.xy, params, bias, y);
+        const uint _e60 = (*params).rows;
+        if ((row_3 + 2u) < _e60) {
+            epilogue_gated(token_2, row_3 + 2u, first_row_3, sums_2.zw, params, bias, y);
         }
         return;
     }
     while (true) {
-        const uint _e70 = i;
-        if (!(_e70 < 4u)) {
+        const uint _e67 = i;
+        if (!(_e67 < 4u)) {
             break;
         }
         {
-            const uint _e73 = i;
-            const uint _e77 = (*params).rows;
-            if ((row_3 + _e73) < _e77) {
-                const uint _e79 = i;
-                const uint _e82 = i;
-                epilogue(token_2, row_3 + _e79, 0u, roci_component_of_float4(sums_2, _e82), params, bias, y);
+            const uint _e70 = i;
+            const uint _e74 = (*params).rows;
+            if ((row_3 + _e70) < _e74) {
+                const uint _e76 = i;
+                const uint _e78 = i;
+                epilogue(token_2, row_3 + _e76, first_row_3, roci_component_of_float4(sums_2, _e78), params, bias, y);
             }
         }
-        const uint _e84 = i;
-        i = _e84 + 1u;
+        const uint _e80 = i;
+        i = _e80 + 1u;
     }
 }
 
@@ -273,13 +273,13 @@ ROCI_FN void epilogue_matrix(uint token_3, uint row_4, uint split, uint source, 
             const bool _e33 = local_2;
             if (_e33) {
                 const uint _e36 = (*params).sharing;
-                const uint _e40 = half_;
-                const float4 _e46 = (*result).e[(source + (_e40 * 32u)) + lane_1];
-                epilogue_vec4_((at_1 * _e36) + split, first_2, _e46, params, bias, y);
+                const uint _e41 = half_;
+                const float4 _e47 = (*result).e[(source + (_e41 * 32u)) + lane_1];
+                epilogue_vec4_((at_1 * _e36) + split, first_2, 0u, _e47, params, bias, y);
             }
         }
-        const uint _e47 = half_;
-        half_ = _e47 + 1u;
+        const uint _e48 = half_;
+        half_ = _e48 + 1u;
     }
 }
 
@@ -404,9 +404,9 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
     const uint _e46 = swizzled_row(lane / 8u);
     const uint x_target = (_e46 * 10u) + (lane % 8u);
     const uint first_token = (lane / 64u) * 64u;
-    const uint first_row_3 = ((lane / 32u) % 2u) * 64u;
+    const uint first_row_4 = ((lane / 32u) % 2u) * 64u;
     const uint x_start = first_token * 10u;
-    const uint w_start = first_row_3 * 10u;
+    const uint w_start = first_row_4 * 10u;
     const uint _e98 = w_group;
     const WElements _e99 = load_w(w_row, _e98, lane, &params, codes, scales);
     store_w(_e99, 0u, lane, &w_tile);
@@ -617,7 +617,7 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
         k = _e490 + 2u;
     }
     const uint token_4 = (group.x * 128u) + first_token;
-    const uint row_7 = (group.y * 128u) + first_row_3;
+    const uint row_7 = (group.y * 128u) + first_row_4;
     const uint _e503 = params.flags;
     if (_e503 == 0u) {
         const uint _e515 = params.tokens;

@@ -28,6 +28,9 @@ ROCI_FN float2 roci_unpack2x16float(uint a) {
     const ushort2 v = as_ushort2(a);
     return (float2)(roci_widen_f16(v.x), roci_widen_f16(v.y));
 }
+ROCI_FN uint roci_div_u32(uint a, uint b) {
+    return b == 0 ? a : (uint)(a / b);
+}
 #define roci_barrier_workgroup() barrier(CLK_LOCAL_MEM_FENCE)
 
 ROCI_FN float roci_component_of_float4(float4 v, uint i) {
@@ -210,6 +213,38 @@ ROCI_FN float4 load_weights(uint row, uint column, private const Params *params,
     return (v_3 * s.x) + ((float4)(s.y));
 }
 
+ROCI_FN uint tile_first_row(uint tile, private const Params *params, global const uint *tiles) {
+    const uint _e3 = (*params).experts;
+    if (_e3 == 0u) {
+        return 0u;
+    }
+    const uint _e11 = tiles[tile * 65u];
+    const uint _e14 = (*params).experts;
+    const uint _e20 = (*params).rows;
+    return min(_e11, _e14 - 1u) * _e20;
+}
+
+ROCI_FN uint tile_token(uint tile_1, uint place, private const Params *params, global const uint *tiles) {
+    const uint _e4 = (*params).experts;
+    if (_e4 == 0u) {
+        return (tile_1 * 64u) + place;
+    }
+    const uint _e17 = tiles[((tile_1 * 65u) + 1u) + place];
+    return _e17;
+}
+
+ROCI_FN uint tile_x_row(uint tile_2, uint place_1, private const Params *params, global const uint *tiles) {
+    const uint _e2 = tile_token(tile_2, place_1, params, tiles);
+    const uint _e5 = (*params).tokens;
+    const uint token_2 = min(_e2, _e5 - 1u);
+    const uint _e11 = (*params).experts;
+    if (_e11 == 0u) {
+        return token_2;
+    }
+    const uint _e16 = (*params).sharing;
+    return roci_div_u32(token_2, _e16);
+}
+
 ROCI_FN float activation(float v, private const Params *params) {
     const uint _e3 = (*params).flags;
     if ((_e3 & 4u) != 0u) {
@@ -272,11 +307,12 @@ ROCI_FN void epilogue(uint token_1, uint row_3, uint first_row_2, float sum_1, p
 }
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void lm_matmul_iq3_xxs(global const uint *codes, global const uint *scales, global const float4 *x, global const float *bias, global float *y, Params params) {
+void lm_matmul_iq3_xxs(global const uint *codes, global const uint *scales, global const float4 *x, global const float *bias, global const uint *tiles, global float *y, Params params) {
     local array272_float4_ x_tile;
     local array272_float4_ w_tile;
     const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
     const uint lane = (uint)get_local_id(0);
+    uint columns = 0u;
     float4 sums0_ = (float4)(0.0f);
     float4 sums1_ = (float4)(0.0f);
     float4 sums2_ = (float4)(0.0f);
@@ -287,140 +323,149 @@ void lm_matmul_iq3_xxs(global const uint *codes, global const uint *scales, glob
     uint t = 0u;
     float4 sum = (float4)(0.0f);
     uint r = 0u;
-    const uint _e10 = params.rows;
-    const uint row_4 = min((group.x * 64u) + (lane / 4u), _e10 - 1u);
-    const uint _e22 = params.tokens;
-    const uint token_2 = min((group.y * 64u) + (lane / 4u), _e22 - 1u);
-    const uint _e28 = params.x_stride;
-    const uint base = token_2 * (_e28 / 4u);
+    const uint matrix = tile_first_row(group.y, &params, tiles);
+    const uint _e12 = params.rows;
+    const uint row_4 = matrix + min((group.x * 64u) + (lane / 4u), _e12 - 1u);
+    const uint _e19 = params.columns;
+    columns = _e19;
+    const uint _e23 = params.experts;
+    if (_e23 != 0u) {
+        const uint _e27 = columns;
+        const uint _e35 = tiles[(group.y * 65u) + 1u];
+        const uint _e38 = params.tokens;
+        columns = (_e35 < _e38) ? _e27 : 0u;
+    }
+    const uint _e44 = tile_x_row(group.y, lane / 4u, &params, tiles);
+    const uint _e47 = params.x_stride;
+    const uint base = _e44 * (_e47 / 4u);
     const uint column_1 = (lane % 4u) * 4u;
     const uint tile_vec4_ = lane / 16u;
     const uint component = (lane / 4u) % 4u;
     const uint token_vec4_ = lane / 16u;
     const uint row_vec4_ = lane % 16u;
     while (true) {
-        const uint _e56 = k;
-        const uint _e59 = params.columns;
-        if (!(_e56 < _e59)) {
+        const uint _e75 = k;
+        const uint _e76 = columns;
+        if (!(_e75 < _e76)) {
             break;
         }
         {
-            const uint _e61 = k;
-            const uint at_4 = (_e61 / 4u) + (lane % 4u);
+            const uint _e78 = k;
+            const uint at_4 = (_e78 / 4u) + (lane % 4u);
             const float4 v_4 = x[base + at_4];
             const float4 w = load_weights(row_4, at_4, &params, codes, scales);
             roci_barrier_workgroup();
             i = 0u;
             while (true) {
-                const uint _e74 = i;
-                if (!(_e74 < 4u)) {
+                const uint _e91 = i;
+                if (!(_e91 < 4u)) {
                     break;
                 }
                 {
-                    const uint _e78 = i;
-                    const uint _e85 = i;
-                    ((local float *)&x_tile.e[((column_1 + _e78) * 17u) + tile_vec4_])[component] = roci_component_of_float4(v_4, _e85);
-                    const uint _e88 = i;
                     const uint _e95 = i;
-                    ((local float *)&w_tile.e[((column_1 + _e88) * 17u) + tile_vec4_])[component] = roci_component_of_float4(w, _e95);
+                    const uint _e102 = i;
+                    ((local float *)&x_tile.e[((column_1 + _e95) * 17u) + tile_vec4_])[component] = roci_component_of_float4(v_4, _e102);
+                    const uint _e105 = i;
+                    const uint _e112 = i;
+                    ((local float *)&w_tile.e[((column_1 + _e105) * 17u) + tile_vec4_])[component] = roci_component_of_float4(w, _e112);
                 }
-                const uint _e97 = i;
-                i = _e97 + 1u;
+                const uint _e114 = i;
+                i = _e114 + 1u;
             }
             roci_barrier_workgroup();
             c = 0u;
             while (true) {
-                const uint _e102 = c;
-                if (!(_e102 < 16u)) {
+                const uint _e119 = c;
+                if (!(_e119 < 16u)) {
                     break;
                 }
                 {
-                    const uint _e106 = c;
-                    const float4 a = x_tile.e[(_e106 * 17u) + token_vec4_];
-                    const uint _e113 = c;
-                    const float4 b = w_tile.e[(_e113 * 17u) + row_vec4_];
-                    const float4 _e119 = sums0_;
-                    sums0_ = _e119 + (a.x * b);
-                    const float4 _e123 = sums1_;
-                    sums1_ = _e123 + (a.y * b);
-                    const float4 _e127 = sums2_;
-                    sums2_ = _e127 + (a.z * b);
-                    const float4 _e131 = sums3_;
-                    sums3_ = _e131 + (a.w * b);
+                    const uint _e123 = c;
+                    const float4 a = x_tile.e[(_e123 * 17u) + token_vec4_];
+                    const uint _e130 = c;
+                    const float4 b = w_tile.e[(_e130 * 17u) + row_vec4_];
+                    const float4 _e136 = sums0_;
+                    sums0_ = _e136 + (a.x * b);
+                    const float4 _e140 = sums1_;
+                    sums1_ = _e140 + (a.y * b);
+                    const float4 _e144 = sums2_;
+                    sums2_ = _e144 + (a.z * b);
+                    const float4 _e148 = sums3_;
+                    sums3_ = _e148 + (a.w * b);
                 }
-                const uint _e135 = c;
-                c = _e135 + 1u;
+                const uint _e152 = c;
+                c = _e152 + 1u;
             }
         }
-        const uint _e138 = k;
-        k = _e138 + 16u;
+        const uint _e155 = k;
+        k = _e155 + 16u;
     }
     const uint first = (group.x * 64u) + (row_vec4_ * 4u);
     while (true) {
-        const uint _e149 = t;
-        if (!(_e149 < 4u)) {
+        const uint _e166 = t;
+        if (!(_e166 < 4u)) {
             break;
         }
         {
-            const uint _e158 = t;
-            const uint to = ((group.y * 64u) + (token_vec4_ * 4u)) + _e158;
-            const uint _e162 = params.tokens;
-            if (to < _e162) {
-                const float4 _e164 = sums0_;
-                sum = _e164;
-                const uint _e166 = t;
-                if (_e166 == 1u) {
-                    const float4 _e169 = sums1_;
-                    sum = _e169;
+            const uint _e172 = t;
+            const uint to = tile_token(group.y, (token_vec4_ * 4u) + _e172, &params, tiles);
+            const uint _e177 = params.tokens;
+            if (to < _e177) {
+                const float4 _e179 = sums0_;
+                sum = _e179;
+                const uint _e181 = t;
+                if (_e181 == 1u) {
+                    const float4 _e184 = sums1_;
+                    sum = _e184;
                 } else {
-                    const uint _e170 = t;
-                    if (_e170 == 2u) {
-                        const float4 _e173 = sums2_;
-                        sum = _e173;
+                    const uint _e185 = t;
+                    if (_e185 == 2u) {
+                        const float4 _e188 = sums2_;
+                        sum = _e188;
                     } else {
-                        const uint _e174 = t;
-                        if (_e174 == 3u) {
-                            const float4 _e177 = sums3_;
-                            sum = _e177;
+                        const uint _e189 = t;
+                        if (_e189 == 3u) {
+                            const float4 _e192 = sums3_;
+                            sum = _e192;
                         }
                     }
                 }
-                const uint _e180 = params.flags;
-                if ((_e180 & 12u) != 0u) {
-                    const uint _e187 = params.rows;
-                    if (first < _e187) {
-                        const float4 _e190 = sum;
-                        epilogue_gated(to, first, 0u, _e190.xy, &params, bias, y);
+                const uint _e195 = params.flags;
+                if ((_e195 & 12u) != 0u) {
+                    const uint _e202 = params.rows;
+                    if (first < _e202) {
+                        const float4 _e204 = sum;
+                        epilogue_gated(to, first, matrix, _e204.xy, &params, bias, y);
                     }
-                    const uint _e196 = params.rows;
-                    if ((first + 2u) < _e196) {
-                        const float4 _e201 = sum;
-                        epilogue_gated(to, first + 2u, 0u, _e201.zw, &params, bias, y);
+                    const uint _e210 = params.rows;
+                    if ((first + 2u) < _e210) {
+                        const float4 _e214 = sum;
+                        epilogue_gated(to, first + 2u, matrix, _e214.zw, &params, bias, y);
                     }
                 } else {
                     r = 0u;
                     while (true) {
-                        const uint _e205 = r;
-                        if (!(_e205 < 4u)) {
+                        const uint _e218 = r;
+                        if (!(_e218 < 4u)) {
                             break;
                         }
                         {
-                            const uint _e208 = r;
-                            const uint _e212 = params.rows;
-                            if ((first + _e208) < _e212) {
-                                const uint _e214 = r;
-                                const uint _e217 = r;
-                                const float _e219 = ((private float *)&sum)[_e217];
-                                epilogue(to, first + _e214, 0u, _e219, &params, bias, y);
+                            const uint _e221 = r;
+                            const uint _e225 = params.rows;
+                            if ((first + _e221) < _e225) {
+                                const uint _e227 = r;
+                                const uint _e229 = r;
+                                const float _e231 = ((private float *)&sum)[_e229];
+                                epilogue(to, first + _e227, matrix, _e231, &params, bias, y);
                             }
                         }
-                        const uint _e220 = r;
-                        r = _e220 + 1u;
+                        const uint _e232 = r;
+                        r = _e232 + 1u;
                     }
                 }
             }
         }
-        const uint _e223 = t;
-        t = _e223 + 1u;
+        const uint _e235 = t;
+        t = _e235 + 1u;
     }
 }

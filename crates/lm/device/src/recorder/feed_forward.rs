@@ -183,7 +183,13 @@ impl StepRecorder<'_> {
     ) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         let DeviceExperts { count, experts_per_token, .. } = experts;
-        let pairs = |sharing: usize| ExpertPairs { pairs: tokens * experts_per_token, experts: *count, sharing };
+        let tile = match &experts.matrices {
+            ExpertMatrices::Planar { gate_up, down } => {
+                self.expert_tile([gate_up, down], tokens * experts_per_token, *count)?
+            }
+            ExpertMatrices::Native { .. } => None,
+        };
+        let pairs = |sharing: usize| ExpertPairs { pairs: tokens * experts_per_token, experts: *count, sharing, tile };
         let (rows, sharing) = if experts.weighted_input {
             self.weigh_inputs(rows, *experts_per_token)?;
             self.state.input_changed();
@@ -193,15 +199,21 @@ impl StepRecorder<'_> {
         };
         match &experts.matrices {
             ExpertMatrices::Planar { gate_up, down } => {
+                let input = LinearInput::f32(rows);
+                let f16 = experts.gated && self.can_output_expert_f16(gate_up, width, pairs(1));
                 if experts.gated {
-                    self.expert_linear(gate_up, rows, &scratch.activated, flag(activation)?, pairs(sharing))?;
+                    let flags = flag(activation)? | if f16 { LmLinear::PACKED } else { 0 };
+                    self.expert_linear(gate_up, &input, &scratch.activated, flags, pairs(sharing))?;
                 } else {
-                    self.expert_linear(gate_up, rows, &scratch.gate_up, 0, pairs(sharing))?;
+                    self.expert_linear(gate_up, &input, &scratch.gate_up, 0, pairs(sharing))?;
                     self.barrier();
                     self.activate(width, pairs(1).pairs, &scratch.activated, (activation, false))?;
                 }
                 self.barrier();
-                self.expert_linear(down, &scratch.activated, &scratch.expert_outputs, 0, pairs(1))?;
+                self.state.input_changed();
+                let activated = LinearInput { f16, ..LinearInput::f32(&scratch.activated) };
+                self.expert_linear(down, &activated, &scratch.expert_outputs, 0, pairs(1))?;
+                self.state.input_changed();
             }
             ExpertMatrices::Native { gate_up, down } => {
                 self.native_expert_products(gate_up, rows, &scratch.gate_up, pairs(sharing))?;

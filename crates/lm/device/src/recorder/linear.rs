@@ -7,6 +7,7 @@ use roci_kernels::params::{
 };
 
 use super::StepRecorder;
+use super::expert_tiles::ExpertTile;
 use super::state::{PartialSums, Reduction};
 use crate::experts::ExpertShard;
 use crate::kernel_id::KernelId;
@@ -63,6 +64,8 @@ pub(super) struct ExpertPairs {
     pub(super) experts: usize,
     /// Pairs that read the same row of the input.
     pub(super) sharing: usize,
+    /// How pairs are grouped; `None` if each reads its expert's matrix.
+    pub(super) tile: Option<ExpertTile>,
 }
 
 /// Codes and scales of a planar matrix.
@@ -146,11 +149,14 @@ impl<'a> StepRecorder<'a> {
     pub(super) fn expert_linear(
         &mut self,
         shards: &[ExpertShard],
-        x: &RowBuffer,
+        input: &LinearInput<'_>,
         y: &RowBuffer,
         flags: u32,
-        ExpertPairs { pairs, experts: count, sharing }: ExpertPairs,
+        ExpertPairs { pairs, experts: count, sharing, tile }: ExpertPairs,
     ) -> Result<(), Error> {
+        let x = input.rows;
+        // Words of `y` per column.
+        let packing = if flags & LmLinear::PACKED == 0 { 1 } else { 2 };
         for ExpertShard { matrix, bias, first_output } in shards {
             let [shard] = &matrix.shards[..] else {
                 return Err(Error::file("the experts of a layer exceed one binding of this device"));
@@ -163,15 +169,20 @@ impl<'a> StepRecorder<'a> {
                 columns: matrix.columns as u32,
                 tokens: pairs as u32,
                 x_stride: x.stride as u32,
-                y_stride: y.stride as u32,
-                y_offset: *first_output as u32,
+                y_stride: (y.stride / packing) as u32,
+                y_offset: (*first_output / packing) as u32,
                 flags: flags | if bias.is_some() { LmLinear::BIAS } else { 0 },
                 experts: count as u32,
                 sharing: sharing as u32,
                 ..LmLinear::default()
             };
             let (unused, ids) = (&self.scratch.unused, &self.scratch.expert_ids);
-            let bindings = [codes, scales, &x.range, bias.as_ref().unwrap_or(unused), ids, unused, &y.range];
+            let bias = bias.as_ref().unwrap_or(unused);
+            if let Some(tile) = tile {
+                self.tiled_expert_product(tile, (*format, [codes, scales, bias]), input, y, &constants)?;
+                continue;
+            }
+            let bindings = [codes, scales, &x.range, bias, ids, unused, &y.range];
             let (kernel, grid) = self.single_token_kernel(*format, &constants);
             self.dispatch(kernel, grid, &bindings, &constants)?;
         }
@@ -201,10 +212,12 @@ impl<'a> StepRecorder<'a> {
         } else if self.features.packed_dot && tokens <= PACKED_DOT_TOKENS && format.has_matvec8_i8() {
             let x = self.quantize_i8(input.rows, constants)?;
             let kernel = KernelId::matvec8_packed_dot(format);
-            self.dispatch(kernel, constants.vector8_grid(), &[codes, scales, x, bias, &y.range], constants)?;
+            let bindings = [codes, scales, x, bias, &self.scratch.unused, &y.range];
+            self.dispatch(kernel, constants.vector8_grid(), &bindings, constants)?;
         } else if tokens > SMALL_BATCH {
             let kernel = KernelId::matmul(format);
-            self.dispatch(kernel, constants.tile_grid(), &[codes, scales, x, bias, &y.range], constants)?;
+            let bindings = [codes, scales, x, bias, &self.scratch.unused, &y.range];
+            self.dispatch(kernel, constants.tile_grid(), &bindings, constants)?;
         } else {
             let grid = constants.vector_grid(MATVEC4_TOKENS as u32);
             self.dispatch(KernelId::matvec4(format), grid, &[codes, scales, x, bias, &y.range], constants)?;
@@ -289,13 +302,19 @@ impl<'a> StepRecorder<'a> {
             }
             _ => 1,
         };
+        // Only small tiles have a binding for tiles of experts.
+        let bindings = |y| {
+            let mut all = vec![codes, scales, x, bias];
+            all.extend(small_tile.map(|_| &scratch.unused));
+            all.push(y);
+            all
+        };
         if count == 1 {
-            self.dispatch(kernel, grid(constants), &[codes, scales, x, bias, &y.range], constants)?;
+            self.dispatch(kernel, grid(constants), &bindings(&y.range), constants)?;
             return Ok(None);
         }
         let split = LmLinear { flags: 0, sharing: count, y_stride: stride as u32, ..*constants };
-        let bindings = [codes, scales, x, bias, &scratch.partial_sums.range];
-        self.dispatch(kernel, grid(&split), &bindings, &split)?;
+        self.dispatch(kernel, grid(&split), &bindings(&scratch.partial_sums.range), &split)?;
         let partials = PartialSums { count, stride: stride as u32 };
         let adds = constants.flags & LmLinear::ADD != 0;
         if reduction == Reduction::Caller {
@@ -368,7 +387,7 @@ impl<'a> StepRecorder<'a> {
     }
 
     /// The rows as 16-bit floats, converted unless an earlier product has done so.
-    fn cast_f16(&mut self, x: &RowBuffer, tokens: usize) -> Result<&'a BufferRange, Error> {
+    pub(super) fn cast_f16(&mut self, x: &RowBuffer, tokens: usize) -> Result<&'a BufferRange, Error> {
         let f16 = &self.scratch.f16;
         if self.state.needs_conversion() {
             let constants = LmCastF16 { words: (tokens * x.stride / 2) as u32 };
@@ -380,7 +399,7 @@ impl<'a> StepRecorder<'a> {
     }
 
     /// The rows as 8-bit integers; converts them unless an earlier product has done so.
-    fn quantize_i8(&mut self, x: &RowBuffer, product: &LmLinear) -> Result<&'a BufferRange, Error> {
+    pub(super) fn quantize_i8(&mut self, x: &RowBuffer, product: &LmLinear) -> Result<&'a BufferRange, Error> {
         let quantized = &self.scratch.quantized;
         if self.state.needs_conversion() {
             let LmLinear { tokens, columns, .. } = *product;

@@ -7,6 +7,7 @@
 
 mod attention;
 mod delta_net;
+mod expert_tiles;
 mod feed_forward;
 mod host_experts;
 mod linear;
@@ -20,6 +21,7 @@ use roci_kernels::params::{LmEmbed, LmLayerNorm, LmLinear, LmRmsNorm, Params};
 use roci_lm::architecture::blocks::NormKind;
 
 pub(crate) use self::attention::block_tokens;
+pub(crate) use self::expert_tiles::ExpertTile;
 use self::linear::LinearInput;
 pub(crate) use self::linear::PACKED_DOT_TOKENS;
 use self::state::StepState;

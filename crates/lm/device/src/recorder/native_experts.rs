@@ -47,6 +47,7 @@ impl StepRecorder<'_> {
                 y_stride: y.stride as u32,
                 y_offset: product.offset as u32,
                 flags: flag(product.in_place, LmExpertsPacked::IN_PLACE)
+                    | flag(product.read_ahead, LmExpertsPacked::READ_AHEAD)
                     | flag(product.bias.is_some(), LmExpertsPacked::BIAS)
                     | flag(product.scales.is_some(), LmExpertsPacked::SCALED),
                 starts: product.starts,

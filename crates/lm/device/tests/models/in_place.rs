@@ -63,6 +63,11 @@ fn larger_than_memory(kind: Type) -> Result<(), String> {
     let memory = total - fits.shares[0].weights / 2;
     let small = limited::open(CpuDriver::new(), "cpu", move |info| info.physical[0].memory = memory * 16 / 15)?;
     let (found, estimate) = logits(&case, on_disk(&case)?.0, small)?;
+    // A token reads only the experts that it chooses, 3 of 8.
+    let (mapped, read) = (estimate.shares[0].mapped, estimate.read_per_token);
+    if fits.read_per_token != 0 || read == 0 || read >= mapped {
+        return Err(format!("a token reads {read} of {mapped} bytes"));
+    }
     if fits.exceeds_memory || !estimate.exceeds_memory || estimate.shares[0].mapped == 0 {
         return Err(format!("{estimate:?}, and with memory for all of it: {fits:?}"));
     }

@@ -10,6 +10,7 @@ mod binding_limits;
 mod devices;
 mod embedders;
 mod embeddings;
+mod expert_prompts;
 mod gemma;
 mod host_experts;
 mod hybrid;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
     trials.extend(preload::trials());
     trials.extend(embedders::trials());
     trials.extend(embeddings::trials());
+    trials.extend(expert_prompts::trials());
     trials.extend(gemma::trials());
     trials.extend(hybrid::trials());
     trials.extend(speculation::trials());

@@ -85,11 +85,12 @@ pub(crate) fn larger_than_memory(file: &Gguf, devices: &[Device], estimate: &Est
     let (device, share) = cpu;
     estimate.exceeds_memory.then(|| {
         format!(
-            "{} needs {} for this model ({} in the file) and has {}: weights are read from the disk again for every token",
+            "{} needs {} for this model ({} in the file) and has {}: weights are read from the disk again for every token, up to {} each",
             device.info().uri,
             units::bytes(share.total()),
             units::bytes(file.file_bytes()),
             units::bytes(share.available),
+            units::bytes(estimate.read_per_token),
         )
     })
 }
