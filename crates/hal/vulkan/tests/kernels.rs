@@ -29,7 +29,7 @@ fn check_all(device: &Device, spec: &KernelSpec) -> Result<(), Failed> {
 }
 
 /// Prefixes of the kernels that decoding specializes for a model.
-const SPECIALIZED: [&str; 14] = [
+const SPECIALIZED: [&str; 16] = [
     "lm_matvec_",
     "lm_matvec_i8_",
     "lm_rope_kv_store_",
@@ -38,12 +38,14 @@ const SPECIALIZED: [&str; 14] = [
     "lm_combine_splits",
     "lm_short_conv",
     "lm_delta_rule",
+    "lm_ssm_scan",
     "lm_gated_rms_norm",
     "lm_sigmoid_gate",
     "lm_glu",
     "lm_rms_norm",
     "lm_moe_top_k",
     "lm_moe_combine",
+    "lm_mix_streams",
 ];
 
 /// The device as it is, and once for each subgroup size that pipelines may require.

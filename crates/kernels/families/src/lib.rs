@@ -48,6 +48,7 @@ mod lm_glu;
 mod lm_l2_norm;
 mod lm_layer_norm;
 mod lm_linear;
+mod lm_mix_streams;
 mod lm_moe_combine;
 mod lm_moe_group;
 mod lm_moe_top_k;
@@ -103,6 +104,7 @@ pub use lm_glu::LmGlu;
 pub use lm_l2_norm::LmL2Norm;
 pub use lm_layer_norm::LmLayerNorm;
 pub use lm_linear::{LmLinear, WeightFormat};
+pub use lm_mix_streams::LmMixStreams;
 pub use lm_moe_combine::LmMoeCombine;
 pub use lm_moe_group::LmMoeGroup;
 pub use lm_moe_top_k::LmMoeTopK;
@@ -181,6 +183,7 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_moe_top_k::FAMILIES,
     lm_moe_group::FAMILIES,
     lm_moe_combine::FAMILIES,
+    lm_mix_streams::FAMILIES,
 ];
 
 /// Invocations per workgroup of the one-dimensional kernels.

@@ -9,13 +9,14 @@ use std::ops::Range;
 use roci_gguf::Gguf;
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{FeedForwardKind, Layer, Matrix, PerLayerInput, SharedExpert};
+use roci_lm::architecture::blocks::{FeedForwardKind, Layer, LowRankBranch, Matrix, PerLayerInput, SharedExpert};
 
 use crate::experts::rows_per_expert;
 use crate::pack::{GROUP, format_of};
 use crate::per_layer::buffer_bytes;
 use crate::recurrent::state_bytes;
 use crate::scratch::ScratchSizes;
+use crate::streams;
 use crate::{Error, Options};
 
 /// Bytes that kernels can index in one binding, regardless of the device.
@@ -78,7 +79,11 @@ pub(crate) fn check(
     if let Some(block) = &model.per_layer {
         check.rows(&block.projection.matrix)?;
     }
-    let inputs = buffer_bytes(model, sizes.tokens);
+    if let Some(block) = &model.streams {
+        block.starts.iter().chain(&block.ends).try_for_each(|linear| check.rows(&linear.matrix))?;
+    }
+    let streams = streams::buffer_bytes(model, sizes.tokens);
+    let inputs = buffer_bytes(model, sizes.tokens).into_iter().chain(streams);
     sizes.arrays().into_iter().chain(inputs).try_for_each(|bytes| check.whole(what, bytes, TOKENS_HINT))
 }
 
@@ -107,6 +112,8 @@ impl BindingCheck<'_> {
         layer.mixer_linears().try_for_each(|linear| self.rows(&linear.matrix))?;
         let mut per_layer = layer.per_layer.iter().flat_map(PerLayerInput::linears);
         per_layer.try_for_each(|linear| self.rows(&linear.matrix))?;
+        let mut low_rank = layer.low_rank.iter().flat_map(LowRankBranch::linears);
+        low_rank.try_for_each(|linear| self.rows(&linear.matrix))?;
         let Some(block) = &layer.feed_forward else { return Ok(()) };
         let mut shared = block.shared.iter().flat_map(SharedExpert::linears);
         shared.try_for_each(|linear| self.rows(&linear.matrix))?;

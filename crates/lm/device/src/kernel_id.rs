@@ -68,6 +68,10 @@ impl KernelId {
     /// Weighted sum of several rows per token: outputs of experts, or partial sums with weights of
     /// one.
     pub(crate) const MOE_COMBINE: Self = Self("lm_moe_combine");
+    /// Predicts or corrects several residual streams.
+    pub(crate) const MIX_STREAMS: Self = Self("lm_mix_streams");
+    /// Rows scaled to the L2 norm of others.
+    pub(crate) const L2_NORM: Self = Self("lm_l2_norm");
     /// Activation of the gate times the up projection.
     pub(crate) const GLU: Self = Self("lm_glu");
     /// Multiplies rows by the sigmoid of their gates.
@@ -78,6 +82,8 @@ impl KernelId {
     pub(crate) const DELTA_RULE: Self = Self("lm_delta_rule");
     /// Recurrence of state spaces.
     pub(crate) const SSM_SCAN: Self = Self("lm_ssm_scan");
+    /// Recurrence of selective scans.
+    pub(crate) const SSM_SCAN_ROWS: Self = Self("lm_ssm_scan_rows");
     /// RMS norm of heads with the SiLU of a gate.
     pub(crate) const GATED_RMS_NORM: Self = Self("lm_gated_rms_norm");
     /// Chooses the experts of each token and their weights.
@@ -188,11 +194,14 @@ mod tests {
             KernelId::CAST_F16,
             KernelId::QUANTIZE_I8,
             KernelId::MOE_COMBINE,
+            KernelId::MIX_STREAMS,
+            KernelId::L2_NORM,
             KernelId::GLU,
             KernelId::SIGMOID_GATE,
             KernelId::SHORT_CONVOLUTION,
             KernelId::DELTA_RULE,
             KernelId::SSM_SCAN,
+            KernelId::SSM_SCAN_ROWS,
             KernelId::GATED_RMS_NORM,
             KernelId::MOE_TOP_K,
             KernelId::MOE_GROUP,

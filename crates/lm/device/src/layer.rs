@@ -16,6 +16,8 @@ use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::per_layer::DevicePerLayer;
 use crate::recurrent::{DeviceGatedConvolution, DeviceStateSpace};
+use crate::selective_scan::DeviceSelectiveScan;
+use crate::streams::{DeviceLowRank, DeviceStreamMixing};
 use crate::weights::{DeviceMatrix, FileSegments, MatrixRows, Storage, WeightLoader};
 use crate::{Error, Options, SMALL_BATCH};
 
@@ -101,6 +103,8 @@ pub(crate) struct DeviceFeedForward {
     pub(crate) norm: Option<DeviceNorm>,
     pub(crate) kind: DeviceFeedForwardKind,
     pub(crate) activation: DeviceActivation,
+    /// Standard deviations above the mean from which on gates are activated.
+    pub(crate) sparsity: Option<f32>,
     /// Length of the activated vector.
     pub(crate) width: usize,
     /// Only with experts.
@@ -137,6 +141,7 @@ pub(crate) enum DeviceMixer {
     DeltaNet(DeviceDeltaNet),
     GatedConvolution(DeviceGatedConvolution),
     StateSpace(DeviceStateSpace),
+    SelectiveScan(DeviceSelectiveScan),
 }
 
 /// A layer with its weights, and its KV cache or recurrent states.
@@ -151,6 +156,10 @@ pub(crate) struct DeviceLayer {
     pub(crate) stream_norms: [Option<DeviceNorm>; 2],
     /// Per-layer embeddings: the input that only this layer reads.
     pub(crate) per_layer: Option<DevicePerLayer>,
+    /// Branch beside attention.
+    pub(crate) low_rank: Option<DeviceLowRank>,
+    /// How the layer reads and writes several residual streams.
+    pub(crate) streams: Option<DeviceStreamMixing>,
 }
 
 /// Norms of a mixer and a feed-forward block that read the same residual stream.
@@ -297,7 +306,9 @@ impl<'a> LayerBuilder<'a> {
             let last = last.ok_or_else(|| Error::file("a layer with a scale has no RMS norm at its end"))?;
             last.factor = self.loader.host_floats(scale)?.first().copied().unwrap_or(1.0);
         }
-        Ok(DeviceLayer { mixers, feed_forward, parallel, stream_norms, per_layer })
+        let low_rank = layer.low_rank.as_ref().map(|block| self.low_rank(block)).transpose()?;
+        let streams = layer.streams.as_ref().map(|block| self.stream_mixing(block)).transpose()?;
+        Ok(DeviceLayer { mixers, feed_forward, parallel, stream_norms, per_layer, low_rank, streams })
     }
 
     fn mixer(&mut self, mixer: &Mixer) -> Result<DeviceMixer, Error> {
@@ -308,6 +319,9 @@ impl<'a> LayerBuilder<'a> {
                 DeviceMixer::GatedConvolution(self.gated_convolution(block, self.states(mixer)?)?)
             }
             Mixer::StateSpace(block) => DeviceMixer::StateSpace(self.state_space(block, self.states(mixer)?)?),
+            // `support` refuses it.
+            Mixer::TimeMix(_) => return Err(Error::file("time mixing is not supported on devices")),
+            Mixer::SelectiveScan(block) => DeviceMixer::SelectiveScan(self.selective_scan(block, self.states(mixer)?)?),
         })
     }
 
@@ -432,7 +446,7 @@ impl<'a> LayerBuilder<'a> {
         let activation = DeviceActivation::of(block.activation);
         let (kind, width) = match &block.kind {
             FeedForwardKind::Dense(gated) => {
-                let gate_up = self.gate_up(gated, activation)?;
+                let gate_up = self.gate_up(gated, activation, block.sparsity.is_some())?;
                 (
                     DeviceFeedForwardKind::Dense { gate_up, down: self.linear(&gated.down, 0)? },
                     gated.gate.matrix.outputs(),
@@ -458,6 +472,7 @@ impl<'a> LayerBuilder<'a> {
             kind,
             shared: block.shared.as_ref().map(|shared| self.shared_expert(shared, activation)).transpose()?,
             activation,
+            sparsity: block.sparsity,
             width,
             experts_norm: self.optional_norm(block.experts_norm.as_ref(), embedding)?,
             post_norm: self.optional_norm(block.post_norm.as_ref(), embedding)?,
@@ -466,7 +481,7 @@ impl<'a> LayerBuilder<'a> {
 
     fn shared_expert(&self, block: &SharedExpert, activation: DeviceActivation) -> Result<DeviceSharedExpert, Error> {
         Ok(DeviceSharedExpert {
-            gate_up: self.gate_up(&block.network, activation)?,
+            gate_up: self.gate_up(&block.network, activation, false)?,
             down: self.linear(&block.network.down, 0)?,
             norm: self.optional_norm(block.norm.as_ref(), block.network.gate.matrix.columns)?,
             post_norm: self.optional_norm(block.post_norm.as_ref(), block.network.down.matrix.outputs())?,
@@ -476,14 +491,14 @@ impl<'a> LayerBuilder<'a> {
     }
 
     /// Gate and up projections of a dense block, interleaved if one product can compute both.
-    fn gate_up(&self, gated: &GatedFeedForward, activation: DeviceActivation) -> Result<GateUp, Error> {
+    fn gate_up(&self, gated: &GatedFeedForward, activation: DeviceActivation, sparse: bool) -> Result<GateUp, Error> {
         if gated.up.is_none() {
             return self.linear(&gated.gate, 0).map(GateUp::Plain);
         }
         let linears: Vec<&Linear> = gated.gate_up().collect();
         let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
         let biased = linears.iter().any(|linear| linear.bias.is_some());
-        let separate = self.loader.native_kernels || biased || activation.linear.is_none();
+        let separate = self.loader.native_kernels || biased || sparse || activation.linear.is_none();
         if separate || !self.loader.have_same_type(&matrices)? {
             return Ok(GateUp::Separate(self.concatenated(&linears)?));
         }

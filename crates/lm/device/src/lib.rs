@@ -12,8 +12,9 @@
 //! 3. `recorder`: records a step layer by layer.
 //! 4. `kernel_id`: which kernel. `kernels`: loads it and records the dispatch.
 //!
-//! `layer`, `norms`, `experts`, `per_layer`, `delta_net` and `weights` have the contents of a stage, `pack` the
-//! memory layout of weights, `limits` the maximum sizes of a step.
+//! `layer`, `norms`, `experts`, `per_layer`, `streams`, `delta_net`, `selective_scan` and `weights`
+//! have the contents of a stage, `pack` the memory layout of weights, `limits` the maximum sizes of a
+//! step.
 #![deny(unsafe_code)]
 
 mod batch;
@@ -41,8 +42,10 @@ mod prediction;
 mod recorder;
 mod recurrent;
 mod scratch;
+mod selective_scan;
 mod shape;
 mod stage;
+mod streams;
 mod support;
 mod upload;
 mod vectors;

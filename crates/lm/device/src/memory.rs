@@ -7,13 +7,15 @@ use roci_hal::DeviceInfo;
 use roci_kernels::native::lm_cpu;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{
-    Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, Matrix, PerLayerInput, SharedExpert,
+    Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, LowRankBranch, Matrix, PerLayerInput,
+    SharedExpert,
 };
 
 use crate::bindings;
 use crate::limits::{max_batch_tokens, scratch_sizes};
 use crate::per_layer;
 use crate::recurrent::{self, state_bytes};
+use crate::streams;
 use crate::support;
 use crate::weights::bytes_of;
 use crate::{Error, Options};
@@ -140,6 +142,8 @@ impl SizeEstimator<'_> {
         let Some(FeedForward { kind, shared, .. }) = &layer.feed_forward else { return weights };
         weights += self.linears(shared.iter().flat_map(SharedExpert::linears));
         weights += self.linears(layer.per_layer.iter().flat_map(PerLayerInput::linears));
+        weights += self.linears(layer.low_rank.iter().flat_map(LowRankBranch::linears));
+        weights += self.linears(layer.streams.iter().map(|block| &block.router));
         weights += match kind {
             FeedForwardKind::Dense(network) => self.linears(network.linears()),
             FeedForwardKind::Experts { router, .. } => self.linears([router]),
@@ -158,11 +162,11 @@ impl SizeEstimator<'_> {
     }
 }
 
-/// Whether all layers must be on the same device, because layers share keys and values, or inputs
-/// that are computed once.
+/// Whether all layers must be on the same device: some read keys and values of others, or inputs
+/// that are computed once, or there are several residual streams.
 fn is_indivisible(model: &Model) -> bool {
     let shares = |layer: &Layer| layer.attention().is_some_and(|block| block.kv_layer.is_some());
-    model.per_layer.is_some() || model.layers.iter().any(shares)
+    model.per_layer.is_some() || model.streams.is_some() || model.layers.iter().any(shares)
 }
 
 /// Whether a layer has experts.
@@ -228,10 +232,12 @@ fn assign(
         let pairs = model.layers.iter().filter_map(Layer::attention).map(|block| block.rope.frequencies.len()).max();
         let rotations = 8 * u64::from(model.context) * pairs.unwrap_or(0) as u64;
         let inputs: u64 = per_layer::buffer_bytes(model, max_batch_tokens(model, options, info)).iter().sum();
-        let scratch = scratch_sizes(model, options, info).bytes() + rotations + inputs;
+        let streams: u64 = streams::buffer_bytes(model, max_batch_tokens(model, options, info)).iter().sum();
+        let scratch = scratch_sizes(model, options, info).bytes() + rotations + inputs + streams;
         let mut share = DeviceShare { scratch, ..DeviceShare::empty(next, available) };
         let mut output = if model.is_causal() { sizer.linears([&model.output]) } else { Weights::default() };
         output += sizer.linears(model.per_layer.as_ref().map(|block| &block.projection));
+        output += sizer.linears(model.streams.iter().flat_map(|streams| streams.starts.iter().chain(&streams.ends)));
         let last_device = index + 1 == devices.len();
         while next < count {
             let layer = &model.layers[next];

@@ -7,7 +7,7 @@ use roci_lm::architecture::blocks::{GatedConvolution, Mixer, ShortConvolution, S
 
 use crate::layer::{DeviceLinear, LayerBuilder};
 use crate::norms::DeviceNorm;
-use crate::{Error, delta_net};
+use crate::{Error, delta_net, selective_scan};
 
 /// A short convolution. Its constants lack those that change per step.
 #[derive(Clone)]
@@ -57,20 +57,34 @@ pub(crate) struct RecurrentColumns {
     pub(crate) convolved: usize,
     /// Results of the recurrence.
     pub(crate) values: usize,
+    /// Few values between two projections.
+    pub(crate) low_rank: usize,
 }
 
 impl RecurrentColumns {
     pub(crate) fn of(mixer: &Mixer) -> Self {
         let convolved = mixer.convolution().map_or(0, ShortConvolution::channels);
         match mixer {
-            Mixer::Attention(_) => Self::default(),
-            Mixer::DeltaNet(block) => {
-                Self { projected: delta_net::projected_columns(block), convolved, values: block.heads * block.length }
+            // `support` refuses time mixing.
+            Mixer::Attention(_) | Mixer::TimeMix(_) => Self::default(),
+            Mixer::DeltaNet(block) => Self {
+                projected: delta_net::projected_columns(block),
+                convolved,
+                values: block.heads * block.length,
+                low_rank: 0,
+            },
+            Mixer::SelectiveScan(block) => {
+                let projected = selective_scan::projected_columns(block);
+                let low_rank = block.step_down.matrix.outputs();
+                Self { projected, convolved, values: block.values(), low_rank }
             }
-            Mixer::GatedConvolution(_) => Self { projected: 3 * convolved, convolved, values: 0 },
-            Mixer::StateSpace(block) => {
-                Self { projected: block.values() + convolved + block.heads, convolved, values: block.values() }
-            }
+            Mixer::GatedConvolution(_) => Self { projected: 3 * convolved, convolved, values: 0, low_rank: 0 },
+            Mixer::StateSpace(block) => Self {
+                projected: block.values() + convolved + block.heads,
+                convolved,
+                values: block.values(),
+                low_rank: 0,
+            },
         }
     }
 }
@@ -83,8 +97,9 @@ pub(crate) fn state_bytes(size: StateSize) -> [u64; 2] {
 /// Refuses sizes that the kernels do not support.
 pub(crate) fn check(mixer: &Mixer) -> Result<(), Error> {
     match mixer {
-        Mixer::Attention(_) | Mixer::GatedConvolution(_) => Ok(()),
+        Mixer::Attention(_) | Mixer::GatedConvolution(_) | Mixer::TimeMix(_) => Ok(()),
         Mixer::DeltaNet(block) => delta_net::check(block),
+        Mixer::SelectiveScan(block) => selective_scan::check(block),
         Mixer::StateSpace(block) => {
             let longest = LmSsmScan::LONGEST as usize;
             if block.state.is_multiple_of(4) && block.state <= longest && block.values().is_multiple_of(4) {

@@ -56,6 +56,8 @@ pub(crate) struct ScratchSizes {
     shared: usize,
     /// Whether a layer has parallel blocks, or a router or shared expert with its own norm.
     parallel: bool,
+    /// Length of the vector between projections of low rank; 0 without them.
+    low_rank: usize,
     /// Whether a layer has experts without a gate.
     ungated_experts: bool,
     /// Whether the inputs of experts are weighted.
@@ -135,6 +137,8 @@ impl ScratchSizes {
         .max(max_recurrent(&|columns| columns.projected))
         .max(predicted);
         let predicted = if predicted > 0 { qkv } else { 0 };
+        let branch = max(&|layer| layer.low_rank.as_ref().map_or(0, |block| block.down.matrix.outputs()));
+        let low_rank = max_recurrent(&|columns| columns.low_rank).max(branch);
         Self {
             tokens,
             output_rows,
@@ -152,16 +156,17 @@ impl ScratchSizes {
             experts_per_token,
             experts,
             shared,
-            parallel: model
-                .layers
-                .iter()
-                .any(|layer| layer.parallel || layer.feed_forward.as_ref().is_some_and(has_own_inputs)),
+            parallel: model.layers.iter().any(|layer| {
+                layer.parallel || layer.low_rank.is_some() || layer.feed_forward.as_ref().is_some_and(has_own_inputs)
+            }),
+            low_rank,
             weighted_input: any_experts(&|_, routing| routing.weighted_input),
             ungated_experts: any_experts(&|expert, _| expert.up.is_none()),
             columns: embedding
                 .max(attended)
                 .max(activated)
                 .max(shared)
+                .max(low_rank)
                 .max(model.config.per_layer_length.unwrap_or(0))
                 .max(predicted),
             staged: embedding.max(predicted),
@@ -191,7 +196,7 @@ impl ScratchSizes {
     }
 
     /// Rows and stride of each row buffer, in the order of [`Scratch`].
-    fn floats(&self) -> [(usize, usize); 16] {
+    fn floats(&self) -> [(usize, usize); 17] {
         let (tokens, pairs) = (self.tokens, self.tokens * self.experts_per_token.max(1));
         let padded = |rows: usize, length: usize| (rows, Self::stride(length));
         let shared = |length: usize| if self.shared > 0 { padded(tokens, length) } else { (0, GROUP) };
@@ -216,6 +221,7 @@ impl ScratchSizes {
                 (0, GROUP)
             },
             if self.parallel { padded(tokens, self.embedding) } else { (0, GROUP) },
+            if self.low_rank > 0 { padded(tokens, self.low_rank) } else { (0, GROUP) },
         ]
     }
 
@@ -252,8 +258,9 @@ impl ScratchSizes {
     fn ones(&self) -> u64 {
         let per_token = [
             if self.features.coopmat { LmLinear::COOPMAT_PARTS as usize } else { 0 },
-            // Outputs of a shared expert, and of experts that the CPU computes.
-            usize::from(self.shared > 0 || self.experts_per_token > 0),
+            // Outputs of a shared expert, and of experts that the CPU computes; inputs of branches beside
+            // attention.
+            usize::from(self.shared > 0 || self.experts_per_token > 0 || self.low_rank > 0),
             if self.weighted_input { self.experts_per_token } else { 0 },
         ];
         4 * (per_token.into_iter().max().unwrap_or(0) * self.tokens).max(4) as u64
@@ -329,6 +336,8 @@ pub(crate) struct Scratch {
     /// The normalized input of a feed-forward block that is parallel to attention, or of a router
     /// or shared expert with its own norm.
     pub(crate) parallel: RowBuffer,
+    /// Results of a projection to few values.
+    pub(crate) low_rank: RowBuffer,
     /// Results of attention over splits of the KV cache.
     pub(crate) attention_splits: BufferRange,
     /// Input of a product on the CPU, quantized to 8 bits.
@@ -382,8 +391,9 @@ impl Scratch {
                 logits,
                 partial_sums,
                 parallel,
+                low_rank,
             ],
-        ) = <[RowBuffer; 16]>::try_from(rows_of)
+        ) = <[RowBuffer; 17]>::try_from(rows_of)
         else {
             return Err(Error::file("the scratch sizes do not match the scratch buffers"));
         };
@@ -414,6 +424,7 @@ impl Scratch {
             logits,
             partial_sums,
             parallel,
+            low_rank,
             staged_residual_offset: sizes.staged_residual_offset(),
             embedding: sizes.embedding,
         };

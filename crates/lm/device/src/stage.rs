@@ -15,11 +15,13 @@ use crate::host_experts::{HostExperts, HostSegment};
 use crate::kernel_cache::{KernelCache, MissingKernel, Specialize};
 use crate::layer::{DeviceHead, DeviceLayer, DeviceLinear, LayerBuilder};
 use crate::memory::has_experts;
+use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::per_layer::LayerInputs;
 use crate::recorder::StepRecorder;
 use crate::scratch::{Scratch, ScratchSizes};
 use crate::shape::StepShape;
+use crate::streams::DeviceStreams;
 use crate::weights::{Progress, WeightLoader};
 use crate::{Error, Options};
 
@@ -36,6 +38,8 @@ pub(crate) struct Stage {
     input: Option<DeviceLinear>,
     /// Computes the inputs of layers with per-layer embeddings.
     inputs: Option<LayerInputs>,
+    /// In models with several residual streams.
+    streams: Option<DeviceStreams>,
     /// On the device with the last layer.
     head: Option<DeviceHead>,
     scratch: Scratch,
@@ -105,6 +109,8 @@ impl Stage {
         let tokens = config.sizes.tokens;
         let inputs = config.model.per_layer.as_ref();
         let inputs = inputs.map(|block| LayerInputs::new(&builder, block, device, tokens)).transpose()?;
+        let streams = config.model.streams.as_ref();
+        let streams = streams.map(|block| DeviceStreams::new(&builder, block, device, tokens)).transpose()?;
         let head = if config.layers.end == config.model.layers.len() {
             // The CPU looks embeddings up in the file.
             let tied = config.model.embedding == config.model.output.matrix
@@ -113,8 +119,11 @@ impl Stage {
                 && config.layers.start == 0
                 && config.model.prediction_input.is_none()
                 && !features.native_kernels;
+            let norm = builder.norm(&config.model.norm, config.model.config.embedding)?;
+            // The norm of `x / n` is that of `x` with `n²` times the epsilon.
+            let count = streams.as_ref().map_or(1, DeviceStreams::count) as f32;
             Some(DeviceHead {
-                norm: builder.norm(&config.model.norm, config.model.config.embedding)?,
+                norm: DeviceNorm { epsilon: norm.epsilon * count * count, ..norm },
                 output: match config.model.is_causal() {
                     true => Some(builder.linear(&config.model.output, 0)?),
                     false => None,
@@ -140,6 +149,7 @@ impl Stage {
             layers,
             input,
             inputs,
+            streams,
             head,
             scratch: Scratch::new(device, &config.sizes)?,
             staging: device.allocate(BufferDesc::host(config.sizes.staging()).label("inputs"))?,
@@ -257,6 +267,7 @@ impl Stage {
             layers,
             input,
             inputs,
+            streams,
             head,
             host,
             scratch,
@@ -269,7 +280,8 @@ impl Stage {
         kernels.missing(|kernels| {
             for &shape in shapes {
                 let recorder = StepRecorder::new(device, kernels, scratch, shape, *cache, *features);
-                let recorder = recorder.with_host(host.as_mut()).with_input(input.as_ref());
+                let recorder =
+                    recorder.with_host(host.as_mut()).with_input(input.as_ref()).with_streams(streams.as_ref());
                 recorder.record(layers, inputs.as_ref(), head.as_ref(), staging, readback)?;
             }
             Ok(())
@@ -298,7 +310,7 @@ impl Stage {
             StepRecorder::new(&self.device, &mut self.kernels, &self.scratch, shape, self.cache, self.features)
                 .with_host(self.host.as_mut());
         let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };
-        let recorder = recorder.with_input(self.input.as_ref());
+        let recorder = recorder.with_input(self.input.as_ref()).with_streams(self.streams.as_ref());
         let (segments, commands) =
             recorder.record(layers, self.inputs.as_ref(), self.head.as_ref(), &self.staging, &self.readback)?;
         let segments: Arc<[HostSegment]> = segments.into();

@@ -1,5 +1,6 @@
 //! Which models devices can compute.
 
+use roci_kernels::params::LmMixStreams;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{
     Activation, Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Mixer, Norm, NormKind, NormSpan,
@@ -22,15 +23,38 @@ pub fn unsupported(model: &Model) -> Option<&'static str> {
         mixers(&layer.mixers)
             .or_else(|| layer.attention().and_then(attention))
             .or_else(|| layer.feed_forward.as_ref().and_then(feed_forward))
-            .or_else(|| layer.low_rank.as_ref().map(|_| "branches beside attention"))
+            .or_else(|| branches(layer))
     };
-    let streams = model.streams.as_ref().map(|_| "several residual streams");
+    let most = LmMixStreams::MOST as usize;
+    let streams = model.streams.as_ref().filter(|streams| streams.starts.len() >= most);
+    let streams = streams.map(|_| "more than four residual streams");
     streams.or_else(|| model.layers.iter().find_map(of_layer))
+}
+
+/// What no device computes of a layer with branches beside attention, or with several residual
+/// streams.
+fn branches(layer: &Layer) -> Option<&'static str> {
+    let is_plain_rms = |norm: &Norm| norm.kind == NormKind::Rms && norm.bias.is_none();
+    let has_norm = matches!(&layer.mixers[..], [Mixer::Attention(Attention { norm: Some(_), .. })]);
+    let coefficients = layer.streams.iter().flat_map(|mixing| [&mixing.predict, &mixing.correct]);
+    first(&[
+        (
+            layer.low_rank.is_some() && (layer.parallel || !has_norm),
+            "branches beside other blocks than a single one of attention",
+        ),
+        (
+            layer.low_rank.as_ref().is_some_and(|block| !is_plain_rms(&block.post_norm)),
+            "branches beside attention with other norms than RMS norms",
+        ),
+        (coefficients.into_iter().any(|linear| linear.bias.is_some()), "coefficients of residual streams with biases"),
+        (layer.streams.is_some() && layer.output_scale.is_some(), "scales of layers with several residual streams"),
+    ])
 }
 
 /// Combinations of mixers in a layer that no device supports.
 fn mixers(mixers: &[Mixer]) -> Option<&'static str> {
     match mixers {
+        [Mixer::TimeMix(_)] => Some("time mixing (RWKV)"),
         [] | [_] | [Mixer::Attention(_), Mixer::StateSpace(_)] => None,
         _ => Some("several recurrent blocks in a layer"),
     }
@@ -72,7 +96,7 @@ fn feed_forward(block: &FeedForward) -> Option<&'static str> {
     };
     let has_shared_norm = block.shared.as_ref().is_some_and(|shared| shared.post_norm.is_some());
     first(&[
-        (block.sparsity.is_some(), "sparse activations"),
+        (block.sparsity.is_some() && !experts.is_empty(), "sparse activations of experts"),
         // A shared expert with a norm moves its output to another buffer, which frees its first one
         // for the sum of the experts.
         (
@@ -107,7 +131,7 @@ mod tests {
     }
 
     /// Cases that devices refuse, and what they have.
-    const REFUSED: &[(&str, &str)] = &[("gemma3n", "several residual streams")];
+    const REFUSED: &[(&str, &str)] = &[("rwkv7", "time mixing (RWKV)"), ("arwkv7", "time mixing (RWKV)")];
 
     #[test]
     fn every_other_architecture_is_computed() {
@@ -137,16 +161,25 @@ mod tests {
         let mut values = named("gemma4");
         let [Mixer::Attention(block)] = &mut values.layers[0].mixers[..] else { panic!("the layer has attention") };
         block.value_norm.as_mut().expect("values are normalized").epsilon = 0.5;
-        let mut sparse = named("gemma3n");
-        sparse.streams = None;
-        sparse.layers.iter_mut().for_each(|layer| layer.low_rank = None);
+        let mut sparse = named("gpt-oss");
+        sparse.layers[0].feed_forward.as_mut().expect("the layer has feed-forward").sparsity = Some(1.0);
+        let mut streams = named("gemma3n");
+        let block = streams.streams.as_mut().expect("there are several streams");
+        block.starts.push(block.starts[0].clone());
+        let mut branches = named("gemma3n");
+        branches.layers[1].parallel = true;
+        let mut scale = named("gemma3n");
+        scale.layers[1].output_scale = scale.layers[1].streams.as_ref().map(|block| block.correct_scale.clone());
         for (model, what) in [
             (mixers, "several recurrent blocks in a layer"),
             (experts, "experts with a gate of squared ReLU"),
             (norms, "layer norms of queries and keys after RoPE"),
             (alibi, "ALiBi over earlier tokens"),
             (values, "norms of values unlike those of queries"),
-            (sparse, "sparse activations"),
+            (sparse, "sparse activations of experts"),
+            (streams, "more than four residual streams"),
+            (branches, "branches beside other blocks than a single one of attention"),
+            (scale, "scales of layers with several residual streams"),
         ] {
             let message = check(&model).expect_err("the model is refused").to_string();
             assert!(message.contains(&format!("has {what}, which no device computes yet")), "{message}");

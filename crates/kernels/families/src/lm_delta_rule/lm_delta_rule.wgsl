@@ -40,14 +40,6 @@ var<workgroup> row_dots: array<vec2<f32>, 256>;
 // Products of parts of key and query (x), of key and key (y), of query and query (z).
 var<workgroup> head_dots: array<vec4<f32>, 256>;
 
-// An invocation's elements of a head vector, or of a row of the head's state.
-struct Elements {
-    a: vec4<f32>,
-    b: vec4<f32>,
-    c: vec4<f32>,
-    d: vec4<f32>,
-}
-
 struct Token {
     key: Elements,
     query: Elements,
@@ -56,26 +48,8 @@ struct Token {
     rate: f32,
 }
 
-fn dot_elements(p: Elements, q: Elements) -> f32 {
-    return (dot(p.a, q.a) + dot(p.b, q.b)) + (dot(p.c, q.c) + dot(p.d, q.d));
-}
-
-// Four elements of the vector at `start`; zeros past its end.
-fn load_x(start: u32, column: u32) -> vec4<f32> {
-    if column >= params.length {
-        return vec4<f32>();
-    }
-    return x[(start + column) / 4u];
-}
-
-fn load_elements(start: u32, column: u32) -> Elements {
-    let step = 4u * params.lanes;
-    return Elements(
-        load_x(start, column),
-        load_x(start, column + step),
-        load_x(start, column + 2u * step),
-        load_x(start, column + 3u * step),
-    );
+fn row_length() -> u32 {
+    return params.length;
 }
 
 fn load_token(token: u32, head: u32, row: u32, column: u32) -> Token {
@@ -86,30 +60,14 @@ fn load_token(token: u32, head: u32, row: u32, column: u32) -> Token {
     let query = token * params.x_stride + key_head * params.length;
     let key = query + params.key_heads * params.length;
     let value = token * params.x_stride + (2u * params.key_heads + head) * params.length + row;
-    // The softplus of the decay's score. A series replaces ln(1 + e) where 1 + e would be rounded.
     let score = scores[token * params.scores_stride + params.decays_offset + head] + decays[head];
-    let e = exp(-abs(score));
-    let softplus = max(score, 0.0) + select(log(1.0 + e), e * (1.0 - e * (0.5 - e / 3.0)), e < 0.01);
     return Token(
         load_elements(key, column),
         load_elements(query, column),
         x[value / 4u][value % 4u],
-        exp(decays[params.heads + head] * softplus),
+        exp(decays[params.heads + head] * softplus(score)),
         1.0 / (1.0 + exp(-scores[token * params.scores_stride + params.rates_offset + head])),
     );
-}
-
-fn load_state(start: u32, column: u32) -> vec4<f32> {
-    if column >= params.length {
-        return vec4<f32>();
-    }
-    return states[(start + column) / 4u];
-}
-
-fn store_state(start: u32, column: u32, v: vec4<f32>) {
-    if column < params.length {
-        states[(start + column) / 4u] = v;
-    }
 }
 
 @compute @workgroup_size(128)
@@ -125,15 +83,11 @@ fn lm_delta_rule(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     // Rows past the end are zero and are not stored.
     let is_row = row < params.length;
     let column = 4u * part;
-    let step = 4u * params.lanes;
 
     var state: Elements;
     if is_row && read_slot != NO_STATE {
         let start = ((read_slot * params.heads + head) * params.length + row) * params.length;
-        state.a = load_state(start, column);
-        state.b = load_state(start, column + step);
-        state.c = load_state(start, column + 2u * step);
-        state.d = load_state(start, column + 3u * step);
+        state = load_row(start, column);
     }
     let value_row = min(row, params.length - 1u);
     var token = load_token(first_token, head, value_row, column);
@@ -174,9 +128,6 @@ fn lm_delta_rule(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     }
     if is_row {
         let start = ((write_slot * params.heads + head) * params.length + row) * params.length;
-        store_state(start, column, state.a);
-        store_state(start, column + step, state.b);
-        store_state(start, column + 2u * step, state.c);
-        store_state(start, column + 3u * step, state.d);
+        store_row(start, column, state);
     }
 }

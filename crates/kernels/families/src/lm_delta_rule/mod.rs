@@ -3,6 +3,7 @@
 mod cases;
 
 use crate::family::{constants, plain, read, write};
+use crate::shared::RECURRENCE;
 use crate::{Family, Params};
 
 constants! {
@@ -69,6 +70,7 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     file: "lm_delta_rule.wgsl",
     text: include_str!("lm_delta_rule.wgsl"),
     entry: "lm_delta_rule",
+    aliases: RECURRENCE,
     variants: &[plain("lm_delta_rule")],
     bindings: &[read("inputs"), read("x"), read("scores"), read("decays"), write("states"), write("y")],
     constants: LmDeltaRule::CONSTANTS,

@@ -1,5 +1,5 @@
-// Layer norm of rows, or RMS norm, times a weight per column, plus a bias per column. One workgroup
-// per row, striding over the rows.
+// Layer norm of rows, or RMS norm, times a weight per column, plus a bias per column; or the part of
+// rows above a bound. One workgroup per row, striding over the rows.
 
 struct Params {
     rows: u32,
@@ -17,6 +17,7 @@ const GATHER = 2u;
 const RMS = 4u;
 const ADD = 8u;
 const IN_PLACE = 16u;
+const SPARSE = 32u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -74,10 +75,17 @@ fn lm_layer_norm(
             let v = load(base + c) - mean;
             square_sum += v * v;
         }
-        let scale = 1.0 / sqrt(workgroup_sum(lane, square_sum) / f32(params.columns) + params.epsilon);
+        let squares = workgroup_sum(lane, square_sum);
+        let scale = 1.0 / sqrt(squares / f32(params.columns) + params.epsilon);
+        let bound = params.epsilon * sqrt(squares / max(f32(params.columns) - 1.0, 1.0));
         let y_base = row * params.y_stride + params.offset;
         for (var c = lane; c < params.columns; c += 256u) {
-            var v = (load(base + c) - mean) * scale * weight[c];
+            var v = load(base + c) - mean;
+            if (params.flags & SPARSE) != 0u {
+                v = max(v - bound, 0.0);
+            } else {
+                v *= scale * weight[c];
+            }
             if (params.flags & BIAS) != 0u {
                 v += weight[params.columns + c];
             }

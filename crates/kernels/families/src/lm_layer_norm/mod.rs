@@ -17,10 +17,11 @@ constants! {
         pub x_stride: u32,
         /// Row stride of `y` in floats.
         pub y_stride: u32,
-        /// Added to the variance.
+        /// Added to the variance; with [`Self::SPARSE`], standard deviations from the mean to the
+        /// bound.
         pub epsilon: f32,
-        /// Sum of [`Self::BIAS`], [`Self::GATHER_ROWS`], [`Self::RMS`], [`Self::ADD`] and
-        /// [`Self::IN_PLACE`].
+        /// Sum of [`Self::BIAS`], [`Self::GATHER_ROWS`], [`Self::RMS`], [`Self::ADD`],
+        /// [`Self::IN_PLACE`] and [`Self::SPARSE`].
         pub flags: u32,
         /// With [`Self::GATHER_ROWS`], index of the first word of `inputs` that is a row index.
         pub first: u32,
@@ -40,6 +41,9 @@ impl LmLayerNorm {
     pub const ADD: u32 = 8;
     /// Reads rows of `y` instead of `x`.
     pub const IN_PLACE: u32 = 16;
+    /// No norm: subtracts the mean and `epsilon` standard deviations (of a sample), and sets what is
+    /// negative to 0. Weights are not read.
+    pub const SPARSE: u32 = 32;
 }
 
 impl Params for LmLayerNorm {
@@ -62,7 +66,8 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
 fn cases(_: &str, random: &mut Random) -> Vec<Case> {
     let mut make = |rows: u32, columns: u32, flags: u32| {
         let (x_stride, y_stride, offset) = (columns + 8, columns + 6, if rows == 3 { 5 } else { 0 });
-        let params = LmLayerNorm { rows, columns, x_stride, y_stride, epsilon: 1e-6, flags, first: 2, offset };
+        let epsilon = if flags & LmLayerNorm::SPARSE == 0 { 1e-6 } else { 0.5 };
+        let params = LmLayerNorm { rows, columns, x_stride, y_stride, epsilon, flags, first: 2, offset };
         // The mean is far from zero.
         let x = words(&random.floats((8 * params.x_stride) as usize, -1.0, 3.0));
         let weight = words(&random.floats(2 * columns as usize, 0.5, 1.5));
@@ -78,5 +83,6 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
     cases.push(make(2, 90, LmLayerNorm::RMS | LmLayerNorm::BIAS));
     cases.push(make(3, 70, LmLayerNorm::ADD));
     cases.push(make(3, 300, LmLayerNorm::RMS | LmLayerNorm::IN_PLACE));
+    cases.push(make(3, 270, LmLayerNorm::SPARSE | LmLayerNorm::IN_PLACE));
     cases
 }

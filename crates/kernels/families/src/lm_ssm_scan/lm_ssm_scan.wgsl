@@ -1,6 +1,7 @@
-// The selective scan of a state space model (Mamba 2). The state of a head is a matrix with a row
-// per value. Each token decays the state, adds the product of its values and its input vector, and
-// reads the state with its output vector.
+// The selective scan of state spaces. The state of a head is a matrix with a row per value. Each token
+// decays it, adds the product of its values and its input vector, and reads it with its output vector.
+// In Mamba 2 a head has one step and one decay. In Mamba 1 there is a single head, each row has a step,
+// each element of a row has a decay, and the vectors are behind the steps.
 //
 // A workgroup of 128 keeps some rows of a head in registers while it goes through the tokens of one
 // sequence. `lanes` adjacent invocations share a row, up to 16 elements each.
@@ -17,7 +18,11 @@ struct Params {
     steps_stride: u32,
     steps_offset: u32,
     y_stride: u32,
+    vectors_offset: u32,
 }
+
+// Mamba 1.
+override EACH_ROW: bool;
 
 const NO_STATE = 0xffffffffu;
 
@@ -34,14 +39,6 @@ var<immediate> params: Params;
 // previous token.
 var<workgroup> row_dots: array<f32, 256>;
 
-// An invocation's elements of a vector, or of a row of the state.
-struct Elements {
-    a: vec4<f32>,
-    b: vec4<f32>,
-    c: vec4<f32>,
-    d: vec4<f32>,
-}
-
 struct Token {
     input: Elements,
     output: Elements,
@@ -50,38 +47,56 @@ struct Token {
     decay: f32,
 }
 
-fn dot_elements(p: Elements, q: Elements) -> f32 {
-    return (dot(p.a, q.a) + dot(p.b, q.b)) + (dot(p.c, q.c) + dot(p.d, q.d));
+fn row_length() -> u32 {
+    return params.state;
 }
 
-// Four elements of the vector at `start`; zeros past its end.
-fn load_x(start: u32, column: u32) -> vec4<f32> {
+// Four elements of the vector at `start` of `steps`; zeros past its end.
+fn load_behind_steps(start: u32, column: u32) -> vec4<f32> {
     if column >= params.state {
         return vec4<f32>();
     }
-    return x[(start + column) / 4u];
+    let at = start + column;
+    return vec4<f32>(steps[at], steps[at + 1u], steps[at + 2u], steps[at + 3u]);
 }
 
-fn load_elements(start: u32, column: u32) -> Elements {
+fn load_elements_behind_steps(start: u32, column: u32) -> Elements {
     let step = 4u * params.lanes;
     return Elements(
-        load_x(start, column),
-        load_x(start, column + step),
-        load_x(start, column + 2u * step),
-        load_x(start, column + 3u * step),
+        load_behind_steps(start, column),
+        load_behind_steps(start, column + step),
+        load_behind_steps(start, column + 2u * step),
+        load_behind_steps(start, column + 3u * step),
     );
+}
+
+// Four exponents of decays for a step of one; zeros past the end of the row.
+fn load_rate(start: u32, column: u32) -> vec4<f32> {
+    if column >= params.state {
+        return vec4<f32>();
+    }
+    let at = start + column;
+    return vec4<f32>(heads[at], heads[at + 1u], heads[at + 2u], heads[at + 3u]);
 }
 
 fn load_token(token: u32, head: u32, row: u32, column: u32) -> Token {
     let start = token * params.x_stride;
     let value = start + head * params.length + row;
+    if EACH_ROW {
+        let at = token * params.steps_stride;
+        let input = at + params.vectors_offset;
+        return Token(
+            load_elements_behind_steps(input, column),
+            load_elements_behind_steps(input + params.state, column),
+            x[value / 4u][value % 4u],
+            softplus(steps[at + params.steps_offset + row] + heads[row]),
+            0.0,
+        );
+    }
     let group = head / (params.heads / params.groups);
     let input = start + params.heads * params.length + group * params.state;
     let output = input + params.groups * params.state;
-    // The softplus of the step's score. A series replaces ln(1 + e) where 1 + e would be rounded.
-    let score = steps[token * params.steps_stride + params.steps_offset + head] + heads[head];
-    let e = exp(-abs(score));
-    let step = max(score, 0.0) + select(log(1.0 + e), e * (1.0 - e * (0.5 - e / 3.0)), e < 0.01);
+    let step = softplus(steps[token * params.steps_stride + params.steps_offset + head] + heads[head]);
     return Token(
         load_elements(input, column),
         load_elements(output, column),
@@ -89,19 +104,6 @@ fn load_token(token: u32, head: u32, row: u32, column: u32) -> Token {
         step,
         exp(heads[params.heads + head] * step),
     );
-}
-
-fn load_state(start: u32, column: u32) -> vec4<f32> {
-    if column >= params.state {
-        return vec4<f32>();
-    }
-    return states[(start + column) / 4u];
-}
-
-fn store_state(start: u32, column: u32, v: vec4<f32>) {
-    if column < params.state {
-        states[(start + column) / 4u] = v;
-    }
 }
 
 @compute @workgroup_size(128)
@@ -122,13 +124,21 @@ fn lm_ssm_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     var state: Elements;
     if is_row && read_slot != NO_STATE {
         let start = ((read_slot * params.heads + head) * params.length + row) * params.state;
-        state.a = load_state(start, column);
-        state.b = load_state(start, column + step);
-        state.c = load_state(start, column + 2u * step);
-        state.d = load_state(start, column + 3u * step);
+        state = load_row(start, column);
     }
-    let skip = heads[2u * params.heads + head];
     let value_row = min(row, params.length - 1u);
+    var skip = 0.0;
+    var rates: Elements;
+    if EACH_ROW {
+        let start = params.length + value_row * params.state;
+        rates.a = load_rate(start, column);
+        rates.b = load_rate(start, column + step);
+        rates.c = load_rate(start, column + 2u * step);
+        rates.d = load_rate(start, column + 3u * step);
+        skip = heads[params.length * (params.state + 1u) + value_row];
+    } else {
+        skip = heads[2u * params.heads + head];
+    }
     var token = load_token(first_token, head, value_row, column);
     for (var t = 0u; t < tokens; t += 1u) {
         // Loaded before the barrier, to be available after this token.
@@ -138,10 +148,23 @@ fn lm_ssm_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
         }
         let base = t % 2u * 128u;
         let change = token.step * token.value;
-        state.a = token.decay * state.a + change * token.input.a;
-        state.b = token.decay * state.b + change * token.input.b;
-        state.c = token.decay * state.c + change * token.input.c;
-        state.d = token.decay * state.d + change * token.input.d;
+        var decay = vec4<f32>(token.decay);
+        if EACH_ROW {
+            decay = exp(rates.a * token.step);
+        }
+        state.a = decay * state.a + change * token.input.a;
+        if EACH_ROW {
+            decay = exp(rates.b * token.step);
+        }
+        state.b = decay * state.b + change * token.input.b;
+        if EACH_ROW {
+            decay = exp(rates.c * token.step);
+        }
+        state.c = decay * state.c + change * token.input.c;
+        if EACH_ROW {
+            decay = exp(rates.d * token.step);
+        }
+        state.d = decay * state.d + change * token.input.d;
         row_dots[base + lane] = dot_elements(state, token.output);
         workgroupBarrier();
         if part == 0u && is_row {
@@ -155,9 +178,6 @@ fn lm_ssm_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     }
     if is_row {
         let start = ((write_slot * params.heads + head) * params.length + row) * params.state;
-        store_state(start, column, state.a);
-        store_state(start, column + step, state.b);
-        store_state(start, column + 2u * step, state.c);
-        store_state(start, column + 3u * step, state.d);
+        store_row(start, column, state);
     }
 }

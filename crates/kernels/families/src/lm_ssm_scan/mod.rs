@@ -2,11 +2,13 @@
 
 mod cases;
 
-use crate::family::{constants, plain, read, write};
+use crate::family::{constants, read, variants, write};
+use crate::shared::RECURRENCE;
 use crate::{Family, Params};
 
 constants! {
-    /// `lm_ssm_scan`: the selective scan of Mamba 2, token by token.
+    /// `lm_ssm_scan`: the selective scan of state spaces, token by token. This is Mamba 2; below is
+    /// what `lm_ssm_scan_rows`, Mamba 1, does otherwise.
     ///
     /// Each head has a matrix `S` of `length` rows of `state` floats in each slot. With the values
     /// `v`, the input vector `b` and the output vector `c` of a token:
@@ -18,6 +20,15 @@ constants! {
     /// ```
     ///
     /// where `H` is the number of heads.
+    ///
+    /// With `lm_ssm_scan_rows` there is one head in one group, and a row of `steps` also has the
+    /// input vector and then the output vector. With `L = length` and for row `r` and column `c`:
+    ///
+    /// ```text
+    /// d[r] = softplus(step score r + heads[r])
+    /// S[r, c] = exp(heads[L + r state + c] * d[r]) * S[r, c] + d[r] * v[r] * b[c]
+    /// y[r] = S[r] c + heads[L (state + 1) + r] * v[r]
+    /// ```
     pub struct LmSsmScan {
         /// Number of sequences.
         pub sequences: u32,
@@ -42,6 +53,8 @@ constants! {
         pub steps_offset: u32,
         /// Row stride of `y` in floats.
         pub y_stride: u32,
+        /// Column of the input vector in `steps`, with `lm_ssm_scan_rows`.
+        pub vectors_offset: u32,
     }
 }
 
@@ -65,7 +78,11 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     file: "lm_ssm_scan.wgsl",
     text: include_str!("lm_ssm_scan.wgsl"),
     entry: "lm_ssm_scan",
-    variants: &[plain("lm_ssm_scan")],
+    aliases: RECURRENCE,
+    variants: variants! {
+        "lm_ssm_scan": EACH_ROW = 0;
+        "lm_ssm_scan_rows": EACH_ROW = 1;
+    },
     bindings: &[read("inputs"), read("x"), read("steps"), read("heads"), write("states"), write("y")],
     constants: LmSsmScan::CONSTANTS,
     workgroup: [128, 1, 1],

@@ -9,6 +9,8 @@ pub(crate) const MATH: &str = include_str!("math.wgsl");
 pub(crate) const WORDS: &str = include_str!("words.wgsl");
 /// Functions of the kernels that normalize rows.
 pub(crate) const ROWS: &str = include_str!("rows.wgsl");
+/// Functions of the kernels that keep rows of a recurrent state in registers.
+pub(crate) const RECURRENCE: &str = include_str!("recurrence.wgsl");
 
 /// Minimum inner size for one invocation per line; adjacent invocations then read adjacent
 /// elements. Smaller inner sizes use one workgroup per line.

@@ -14,6 +14,7 @@ mod rope_kv_store;
 mod rows;
 mod short_conv;
 mod ssm_scan;
+mod streams;
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -48,6 +49,7 @@ pub(super) static KERNELS: &[&[(&str, KernelFactory)]] = &[
     short_conv::KERNELS,
     delta_rule::KERNELS,
     ssm_scan::KERNELS,
+    streams::KERNELS,
 ];
 
 /// The words of an output, which threads share; each word is written atomically.

@@ -38,7 +38,7 @@ pub(crate) struct RmsNorm;
 pub(crate) struct LayerNorm;
 /// RMS norm of heads, times the SiLU of a gate.
 pub(crate) struct GatedRmsNorm;
-/// L2 norm of rows.
+/// Rows scaled to the L2 norm of others.
 pub(crate) struct L2Norm;
 /// The activation of the first half of a row, times the second half.
 pub(crate) struct Glu;
@@ -203,6 +203,13 @@ impl Reference for LayerNorm {
             let mean = if p.flags & LmLayerNorm::RMS == 0 { (sum / columns.max(1) as f64) as f32 } else { 0.0 };
             centered.clear();
             centered.extend(x.iter().map(|x| x - mean));
+            if p.flags & LmLayerNorm::SPARSE != 0 {
+                let deviation = (level.run(Squares(&centered)) / (columns as f64 - 1.0).max(1.0)).sqrt();
+                let bound = (f64::from(p.epsilon) * deviation) as f32;
+                let to = row * p.y_stride as usize + p.offset as usize;
+                (to..).zip(&centered).for_each(|(to, x)| outputs[0].set(to, (x - bound).max(0.0)));
+                continue;
+            }
             let scale = scale(level, &centered, p.epsilon);
             let weight = floats(inputs[1], 0, columns);
             let bias = if p.flags & LmLayerNorm::BIAS == 0 { &[] } else { floats(inputs[1], columns, columns) };
@@ -251,7 +258,7 @@ impl Reference for GatedRmsNorm {
 
 impl Reference for L2Norm {
     type Params = LmL2Norm;
-    const INPUTS: usize = 1;
+    const INPUTS: usize = 2;
     const OUTPUTS: usize = 1;
 
     fn work_size(p: &LmL2Norm) -> Result<WorkSize, String> {
@@ -261,9 +268,13 @@ impl Reference for L2Norm {
     fn compute(level: Level, p: &LmL2Norm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
         for row in units {
             let x = floats(inputs[0], row * p.x_stride as usize, p.columns as usize);
-            let scale = (1.0 / level.run(Squares(x)).sqrt().max(f64::from(p.epsilon))) as f32;
-            let to = row * p.y_stride as usize;
-            x.iter().enumerate().for_each(|(c, x)| outputs[0].set(to + c, x * scale));
+            let goal = floats(inputs[1], row * p.goal_stride as usize, p.columns as usize);
+            let norm = level.run(Squares(x)).sqrt().max(f64::from(p.epsilon));
+            let scale = (level.run(Squares(goal)).sqrt() / norm) as f32;
+            for (to, x) in (row * p.y_stride as usize..).zip(x) {
+                let before = if p.add == 0 { 0.0 } else { outputs[0].get(to) };
+                outputs[0].set(to, x * scale + before);
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The feed-forward block of a layer, dense or with experts.
 
-use roci_kernels::params::{LmGlu, LmLinear, LmMoeCombine, LmMoeTopK, LmRmsNorm, LmSigmoidGate, Params as _};
+use roci_kernels::params::{
+    LmGlu, LmLayerNorm, LmLinear, LmMoeCombine, LmMoeTopK, LmRmsNorm, LmSigmoidGate, Params as _,
+};
 
 use super::StepRecorder;
 use super::linear::{ExpertPairs, LinearInput};
@@ -18,6 +20,7 @@ struct Network<'n> {
     down: &'n DeviceLinear,
     /// Length of the activated vector.
     width: usize,
+    sparsity: Option<f32>,
     /// Receives the activated vectors.
     activated: &'n RowBuffer,
 }
@@ -31,7 +34,8 @@ impl StepRecorder<'_> {
                     Some(rows) => LinearInput::f32(rows),
                     None => self.normed_residual(block.norm.as_ref(), gate_up.products())?,
                 };
-                let network = Network { gate_up, down, width: block.width, activated: &self.scratch.activated };
+                let activated = &self.scratch.activated;
+                let network = Network { gate_up, down, width: block.width, sparsity: block.sparsity, activated };
                 let activated = self.activated(&network, &input, block.activation)?;
                 self.add_to_residual(down, &activated, block.post_norm.as_ref())
             }
@@ -91,7 +95,32 @@ impl StepRecorder<'_> {
             self.linear(linear, input, tokens, &scratch.gate_up, 0)?;
         }
         self.barrier();
+        if let Some(cutoff) = network.sparsity {
+            self.sparsify(network.width, cutoff)?;
+        }
         self.activate(network.width, tokens, network.activated, (activation, gated))
+    }
+
+    /// Sets gates in `Scratch::gate_up` to 0 that are not above the mean by `cutoff` standard
+    /// deviations, and subtracts that bound from the others.
+    fn sparsify(&mut self, width: usize, cutoff: f32) -> Result<(), Error> {
+        let scratch = self.scratch;
+        let stride = scratch.gate_up.stride as u32;
+        let constants = LmLayerNorm {
+            rows: self.shape.tokens as u32,
+            columns: width as u32,
+            x_stride: stride,
+            y_stride: stride,
+            epsilon: cutoff,
+            flags: LmLayerNorm::SPARSE | LmLayerNorm::IN_PLACE,
+            first: 0,
+            offset: 0,
+        };
+        let unused = &scratch.unused;
+        let bindings = [unused, unused, &scratch.inputs, &scratch.gate_up.range];
+        self.dispatch(KernelId::LAYER_NORM, constants.grid(), &bindings, &constants)?;
+        self.barrier();
+        Ok(())
     }
 
     /// The activation of rows of `Scratch::gate_up`.
@@ -276,6 +305,7 @@ impl StepRecorder<'_> {
             gate_up: &shared.gate_up,
             down: &shared.down,
             width: shared.width,
+            sparsity: None,
             activated: &scratch.shared_activated,
         };
         let activated = self.activated(&network, input, activation)?;

@@ -1,7 +1,7 @@
 //! Records one step of a model on one device: from token embeddings to hidden states or logits.
 //!
 //! [`StepRecorder::record`] records the whole step. `attention.rs`, `delta_net.rs`, `recurrent.rs`,
-//! `feed_forward.rs` and `per_layer.rs` record the blocks of a layer, and `linear.rs` their matrix
+//! `feed_forward.rs`, `per_layer.rs` and `streams.rs` record the blocks of a layer, and `linear.rs` their matrix
 //! products. Every kernel goes through [`StepRecorder::dispatch`]. [`StepState`] tracks work that is
 //! deferred to later commands.
 
@@ -14,7 +14,9 @@ mod linear;
 mod native_experts;
 mod per_layer;
 mod recurrent;
+mod selective_scan;
 mod state;
+mod streams;
 
 use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Recorder};
 use roci_kernels::params::{LmEmbed, LmLayerNorm, LmLinear, LmRmsNorm, Params};
@@ -29,12 +31,15 @@ use crate::features::Features;
 use crate::host_experts::{HostExperts, HostSegment};
 use crate::kernel_cache::KernelCache;
 use crate::kernel_id::KernelId;
-use crate::layer::{DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceMixer, ParallelNorms};
+use crate::layer::{
+    DeviceAttention, DeviceEmbedding, DeviceHead, DeviceLayer, DeviceLinear, DeviceMixer, ParallelNorms,
+};
 use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::per_layer::LayerInputs;
 use crate::scratch::{RowBuffer, Scratch};
 use crate::shape::StepShape;
+use crate::streams::DeviceStreams;
 use crate::{Error, SMALL_BATCH};
 
 /// Records one step.
@@ -53,6 +58,8 @@ pub(crate) struct StepRecorder<'a> {
     state: StepState,
     /// Projection of the uploaded rows to the residual stream, in prediction heads.
     input: Option<&'a DeviceLinear>,
+    /// In models with several residual streams.
+    streams: Option<&'a DeviceStreams>,
 }
 
 impl<'a> StepRecorder<'a> {
@@ -76,12 +83,18 @@ impl<'a> StepRecorder<'a> {
             features,
             state: StepState::default(),
             input: None,
+            streams: None,
         }
     }
 
     /// Makes this the step of a prediction head with this input projection.
     pub(crate) fn with_input(self, input: Option<&'a DeviceLinear>) -> Self {
         Self { input, ..self }
+    }
+
+    /// The step of a model with several residual streams.
+    pub(crate) fn with_streams(self, streams: Option<&'a DeviceStreams>) -> Self {
+        Self { streams, ..self }
     }
 
     /// Lets the CPU compute the experts of some layers.
@@ -122,13 +135,29 @@ impl<'a> StepRecorder<'a> {
         if let Some(inputs) = inputs.filter(|_| shape.tokens > 0) {
             self.layer_inputs(inputs)?;
         }
+        let streams = self.streams.filter(|_| shape.tokens > 0);
+        if let Some(streams) = streams {
+            self.start_streams(streams)?;
+        }
         for layer in layers {
+            let mixing = layer.streams.as_ref().zip(streams);
+            if let Some((mixing, streams)) = mixing {
+                self.predict_streams(mixing, streams)?;
+            }
             self.layer(layer)?;
-            if let (Some(block), Some(inputs)) = (&layer.per_layer, inputs) {
-                self.per_layer(block, inputs)?;
+            if let Some((mixing, streams)) = mixing {
+                self.correct_streams(mixing, streams)?;
+            }
+            match (&layer.per_layer, inputs, streams) {
+                (Some(block), Some(inputs), None) => self.per_layer(block, inputs)?,
+                (Some(block), Some(inputs), Some(streams)) => self.per_layer_streams(block, inputs, streams)?,
+                _ => {}
             }
         }
         self.flush_partial_sums()?;
+        if let Some(streams) = streams {
+            self.end_streams(streams)?;
+        }
         match head {
             None => self.read_back(&scratch.residual, shape.tokens, output)?,
             Some(head) if shape.output_rows > 0 => self.head(head, output)?,
@@ -138,7 +167,7 @@ impl<'a> StepRecorder<'a> {
     }
 
     fn layer(&mut self, layer: &DeviceLayer) -> Result<(), Error> {
-        let DeviceLayer { mixers, feed_forward, parallel, stream_norms, .. } = layer;
+        let DeviceLayer { mixers, feed_forward, parallel, stream_norms, low_rank, .. } = layer;
         // Mixers change the residual stream, so the input of a parallel block is saved.
         let norm = feed_forward.as_ref().and_then(|block| block.norm.as_ref());
         let input = match (parallel, norm) {
@@ -149,10 +178,22 @@ impl<'a> StepRecorder<'a> {
             }
             _ => None,
         };
-        self.mixers(mixers, input.filter(|_| *parallel == Some(ParallelNorms::Shared)))?;
+        let beside = match (low_rank, &mixers[..]) {
+            (Some(block), [DeviceMixer::Attention(DeviceAttention { norm: Some(norm), .. })]) => {
+                let rows = &self.scratch.parallel;
+                self.norm(norm, &self.scratch.residual, rows, 0)?;
+                Some((block, rows))
+            }
+            _ => None,
+        };
+        let shared = input.filter(|_| *parallel == Some(ParallelNorms::Shared));
+        self.mixers(mixers, beside.map(|(_, rows)| rows).or(shared))?;
         if input.is_some() {
             self.flush_partial_sums()?;
             self.state.input_changed();
+        }
+        if let Some((block, rows)) = beside {
+            self.low_rank(block, rows)?;
         }
         self.stream_norm(stream_norms[0].as_ref())?;
         if let Some(block) = feed_forward {
@@ -175,6 +216,7 @@ impl<'a> StepRecorder<'a> {
             DeviceMixer::DeltaNet(block) => self.delta_net(block),
             DeviceMixer::GatedConvolution(block) => self.gated_convolution(block),
             DeviceMixer::StateSpace(block) => self.state_space(block),
+            DeviceMixer::SelectiveScan(block) => self.selective_scan(block),
         })
     }
 

@@ -7,6 +7,7 @@ use super::linear::LinearInput;
 use crate::Error;
 use crate::kernel_id::KernelId;
 use crate::per_layer::{DevicePerLayer, LayerInputs};
+use crate::scratch::RowBuffer;
 
 impl StepRecorder<'_> {
     /// Records the inputs of all layers, from the embeddings in the residual stream and the rows in
@@ -38,11 +39,24 @@ impl StepRecorder<'_> {
 
     /// Adds the output of a layer's per-layer embedding to the residual stream.
     pub(super) fn per_layer(&mut self, block: &DevicePerLayer, inputs: &LayerInputs) -> Result<(), Error> {
-        let (tokens, scratch) = (self.shape.tokens, self.scratch);
+        let residual = &self.scratch.residual;
         self.flush_partial_sums()?;
+        self.per_layer_input(block, inputs, residual)?;
+        let input = LinearInput::f32(&inputs.activated);
+        self.add_to_residual(&block.projection, &input, Some(&block.post_norm))
+    }
+
+    /// The input of a layer after its gate, a projection of these rows.
+    pub(super) fn per_layer_input(
+        &mut self,
+        block: &DevicePerLayer,
+        inputs: &LayerInputs,
+        from: &RowBuffer,
+    ) -> Result<(), Error> {
+        let tokens = self.shape.tokens;
         self.state.input_changed();
         let rows = inputs.layer(block.layer)?;
-        self.linear(&block.gate, &LinearInput::f32(&scratch.residual), tokens, &rows, 0)?;
+        self.linear(&block.gate, &LinearInput::f32(from), tokens, &rows, 0)?;
         self.barrier();
         let glu = LmGlu {
             tokens: tokens as u32,
@@ -55,7 +69,6 @@ impl StepRecorder<'_> {
         self.dispatch(KernelId::GLU, glu.grid(), &[&rows.range, &inputs.activated.range], &glu)?;
         self.barrier();
         self.state.input_changed();
-        let input = LinearInput::f32(&inputs.activated);
-        self.add_to_residual(&block.projection, &input, Some(&block.post_norm))
+        Ok(())
     }
 }

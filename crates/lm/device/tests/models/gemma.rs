@@ -7,7 +7,7 @@ use libtest_mimic::{Failed, Trial};
 use roci_gguf::Type;
 use roci_hal::Device;
 use roci_lm::architecture::Model;
-use roci_lm::synthetic::{Case, Gemma, Recipe, architectures, talking_gemma};
+use roci_lm::synthetic::{Case, Gemma, Recipe, StreamRecipe, architectures, talking_gemma};
 use roci_lm_device::{CacheType, Options, estimate};
 
 use crate::hybrid::engine;
@@ -26,6 +26,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("gemma-wide", |device| check(device, &wide(), CacheType::F16, None));
         trial("gemma-q4_0", |device| check(device, &quantized("gemma4"), CacheType::F16, None));
         trial("gemma-experts-q4_0", |device| check(device, &quantized("gemma4-experts"), CacheType::F16, None));
+        trial("gemma-streams", |device| check(device, &streams(), CacheType::F16, None));
         trial("gemma-cache-q8", |device| check(device, &wide(), CacheType::Q8, None));
     }
     trials.push(Trial::test("cpu/gemma-devices", || one_device().map_err(Failed::from)));
@@ -58,6 +59,19 @@ fn quantized(name: &str) -> Case {
     let experts = recipe.experts.map(|_| (3, 3));
     let sizes = Recipe { layers: 4, embedding: 256, feed_forward: 256, ..recipe };
     Case { recipe: Recipe { kind: Type::Q4_0, experts, gemma, ..sizes }, ..case }
+}
+
+/// Three residual streams and few layers, which do not amplify rounding.
+fn streams() -> Case {
+    let case = named("gemma3n");
+    let gemma = case.recipe.gemma.map(|gemma| Gemma {
+        windows: vec![true, false, true, true, false],
+        shared_kv: 2,
+        per_layer: Some(128),
+        streams: Some(StreamRecipe { count: 3, rank: 24, sparse: 2 }),
+        ..gemma
+    });
+    Case { recipe: Recipe { layers: 5, gemma, ..case.recipe }, ..case }
 }
 
 /// Models whose layers share keys and values or inputs cannot be distributed.

@@ -97,7 +97,7 @@ fn main() -> ExitCode {
 }
 
 /// Architectures that devices do not support; a test of `support` checks the list.
-const REFUSED: &[&str] = &["gemma3n"];
+const REFUSED: &[&str] = &["rwkv7", "arwkv7"];
 
 /// Models of the supported architectures.
 pub(crate) fn computed() -> impl Iterator<Item = Case> {
@@ -115,6 +115,8 @@ pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_t
         // Unscaled scores are larger, so rounded keys have a larger effect.
         _ if case.recipe.gemma.is_some() && cache == CacheType::Q8 => NormTolerance::Activations8,
         _ if cache == CacheType::Q8 => NormTolerance::Cache8,
+        // 25 layers of several residual streams amplify it, as they do in the comparison with llama.cpp.
+        Type::F32 if case.recipe.layers == 25 && case.recipe.gemma.is_some() => NormTolerance::Activations8,
         Type::F32 | Type::F16 | Type::BF16 if case.recipe.gemma.is_some() => NormTolerance::HalfProducts,
         // Keys and values are always rounded to 16 bits.
         // Recurrent layers amplify the error of attention before them.

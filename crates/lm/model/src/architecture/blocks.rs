@@ -9,8 +9,10 @@ mod encoder;
 mod feed_forward;
 mod gated_convolution;
 mod per_layer;
+mod selective_scan;
 mod state_space;
 mod streams;
+mod time_mix;
 
 use std::ops::Range;
 
@@ -22,8 +24,10 @@ pub use feed_forward::{
 };
 pub use gated_convolution::GatedConvolution;
 pub use per_layer::{PerLayerEmbedding, PerLayerInput};
+pub use selective_scan::SelectiveScan;
 pub use state_space::{StateSpace, StateSpaceNorm};
 pub use streams::{LowRankBranch, StreamMixing, Streams};
+pub use time_mix::{LowRankVector, TimeMix};
 
 /// Rows of a tensor in the file.
 ///
@@ -139,6 +143,10 @@ pub enum Mixer {
     GatedConvolution(GatedConvolution),
     /// A selective state space, with a recurrent state of fixed size.
     StateSpace(StateSpace),
+    /// A selective scan, with a recurrent state of fixed size.
+    SelectiveScan(SelectiveScan),
+    /// Time mixing of RWKV, with a recurrent state of fixed size.
+    TimeMix(Box<TimeMix>),
 }
 
 impl Mixer {
@@ -149,6 +157,8 @@ impl Mixer {
             Self::DeltaNet(block) => block.linears().collect(),
             Self::GatedConvolution(block) => block.linears().collect(),
             Self::StateSpace(block) => block.linears().collect(),
+            Self::SelectiveScan(block) => block.linears().collect(),
+            Self::TimeMix(block) => block.linears().collect(),
         }
     }
 
@@ -162,26 +172,35 @@ impl Mixer {
             }
             Self::GatedConvolution(block) => block.norm.vectors().chain(&block.convolution.bias).collect(),
             Self::StateSpace(block) => block.vectors().collect(),
+            Self::SelectiveScan(block) => block.vectors().collect(),
+            Self::TimeMix(block) => block.vectors().collect(),
         }
     }
 
     /// The convolution of a recurrent mixer.
     pub fn convolution(&self) -> Option<&ShortConvolution> {
         match self {
-            Self::Attention(_) => None,
+            Self::Attention(_) | Self::TimeMix(_) => None,
             Self::DeltaNet(block) => Some(&block.convolution),
             Self::GatedConvolution(block) => Some(&block.convolution),
             Self::StateSpace(block) => Some(&block.convolution),
+            Self::SelectiveScan(block) => Some(&block.convolution),
         }
     }
 
     /// Values of the recurrent state of a sequence.
     pub fn state(&self) -> StateSize {
-        let window = self.convolution().map_or(0, |convolution| convolution.window() * convolution.channels());
+        let window = match self {
+            // The last inputs of time mixing, and of feed-forward.
+            Self::TimeMix(block) => block.token_shifts * block.values(),
+            _ => self.convolution().map_or(0, |convolution| convolution.window() * convolution.channels()),
+        };
         let matrices = match self {
             Self::Attention(_) | Self::GatedConvolution(_) => 0,
             Self::DeltaNet(block) => block.heads * block.length * block.length,
             Self::StateSpace(block) => block.heads * block.length * block.state,
+            Self::SelectiveScan(block) => block.values() * block.state,
+            Self::TimeMix(block) => block.values() * block.length,
         };
         StateSize { window, matrices }
     }
@@ -190,7 +209,7 @@ impl Mixer {
 /// Values of the recurrent state of a sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateSize {
-    /// Last inputs of the convolution, in values.
+    /// Last inputs of the convolution, or of the token shifts.
     pub window: usize,
     /// Matrices of the heads, in values.
     pub matrices: usize,

@@ -6,7 +6,7 @@ use super::blocks::{
 use super::build::Builder;
 use super::error::ModelError;
 use super::experts::Experts;
-use super::traits::{Parallel, SharedExpertTraits};
+use super::traits::{HybridTraits, Parallel, SharedExpertTraits};
 
 /// Gate and up projections.
 type GateUp = (Linear, Option<Linear>);
@@ -15,8 +15,17 @@ impl Builder<'_> {
     /// The feed-forward block of a layer, and whether it is parallel to the mixer.
     pub(super) fn feed_forward(&self, index: usize) -> Result<(FeedForward, bool), ModelError> {
         let (norm, parallel) = self.feed_forward_norm(index)?;
-        let experts = self.config.experts.filter(|_| self.config.expert_layers[index]);
+        // No key of Jamba says which layers have experts.
+        let has_router =
+            self.traits.hybrid != HybridTraits::SelectiveScans || self.has(&format!("blk.{index}.ffn_gate_inp.weight"));
+        let experts = self.config.experts.filter(|_| self.config.expert_layers[index] && has_router);
+        let mut token_shift = None;
         let kind = match experts {
+            None if self.traits.hybrid == (HybridTraits::TimeMixes { channel_mix: true }) => {
+                let (network, shift) = self.channel_mix(index)?;
+                token_shift = Some(shift);
+                FeedForwardKind::Dense(network)
+            }
             Some(experts) => self.experts(index, experts)?,
             None => FeedForwardKind::Dense(self.dense(index)?),
         };
@@ -30,6 +39,7 @@ impl Builder<'_> {
                 None
             },
             sparsity: self.config.sparsity[index],
+            token_shift,
             shared: experts.map(|experts| self.shared_expert(index, experts)).transpose()?.flatten(),
             kind,
             activation: self.config.encoder.activation.unwrap_or(self.traits.activation),

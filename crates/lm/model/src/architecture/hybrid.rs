@@ -1,9 +1,12 @@
 //! Layers with a recurrent block or without some block: their kinds, sizes and assembly.
 
-use super::blocks::{GatedConvolution, Mixer, ShortConvolution, StateSpace, StateSpaceNorm, Vector};
+use super::blocks::{
+    GatedConvolution, Mixer, Norm, SelectiveScan, ShortConvolution, StateSpace, StateSpaceNorm, Vector,
+};
 use super::build::Builder;
 use super::error::ModelError;
 use super::keys::{Keys, MAX_HEADS, MAX_KERNEL, MAX_LENGTH};
+use super::time_mix::TimeMixConfig;
 use super::traits::{ArchitectureTraits, HybridTraits};
 
 /// The blocks of a layer. Gated delta nets count as attention here.
@@ -29,6 +32,27 @@ pub enum RecurrentConfig {
     },
     /// Selective state spaces.
     StateSpace(StateSpaceConfig),
+    /// Selective scans.
+    SelectiveScan(SelectiveScanConfig),
+    /// Time mixing.
+    TimeMix(TimeMixConfig),
+}
+
+/// Sizes of selective scans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SelectiveScanConfig {
+    /// Tokens that the convolution reads, including the current one.
+    pub kernel: usize,
+    /// Channels.
+    pub values: usize,
+    /// Values from which the steps are computed.
+    pub rank: usize,
+    /// Length of the input and output vectors.
+    pub state: usize,
+    /// Whether these values and vectors have norms without weights. Others have norms if the file
+    /// has their weights.
+    pub normed: bool,
 }
 
 /// Sizes of selective state spaces.
@@ -53,7 +77,7 @@ impl LayerBlocks {
     pub(super) fn all(traits: &ArchitectureTraits, kv_heads: &[usize], feed_forward: &[usize]) -> Vec<Self> {
         let of = |(&kv_heads, &length): (&usize, &usize)| match traits.hybrid {
             HybridTraits::None => Self { attention: true, recurrent: false, feed_forward: true },
-            HybridTraits::GatedConvolutions | HybridTraits::StateSpaces => {
+            HybridTraits::GatedConvolutions | HybridTraits::StateSpaces | HybridTraits::SelectiveScans => {
                 Self { attention: kv_heads > 0, recurrent: kv_heads == 0, feed_forward: true }
             }
             HybridTraits::SingleBlocks => Self {
@@ -61,7 +85,10 @@ impl LayerBlocks {
                 recurrent: length == 0 && kv_heads == 0,
                 feed_forward: length > 0,
             },
-            HybridTraits::OnlyStateSpaces => Self { attention: false, recurrent: true, feed_forward: false },
+            HybridTraits::OnlyStateSpaces | HybridTraits::OnlySelectiveScans => {
+                Self { attention: false, recurrent: true, feed_forward: false }
+            }
+            HybridTraits::TimeMixes { .. } => Self { attention: false, recurrent: true, feed_forward: true },
             HybridTraits::Beside => Self { attention: true, recurrent: true, feed_forward: true },
         };
         kv_heads.iter().zip(feed_forward).map(of).collect()
@@ -84,6 +111,16 @@ impl RecurrentConfig {
             | HybridTraits::SingleBlocks
             | HybridTraits::OnlyStateSpaces
             | HybridTraits::Beside => Some(Self::StateSpace(StateSpaceConfig::read(keys)?)),
+            HybridTraits::TimeMixes { .. } => Some(Self::TimeMix(TimeMixConfig::read(keys, traits)?)),
+            HybridTraits::SelectiveScans | HybridTraits::OnlySelectiveScans => {
+                Some(Self::SelectiveScan(SelectiveScanConfig {
+                    kernel: keys.needed("ssm.conv_kernel", MAX_KERNEL)?,
+                    values: keys.needed("ssm.inner_size", MAX_LENGTH)?,
+                    rank: keys.needed("ssm.time_step_rank", MAX_LENGTH)?,
+                    state: keys.needed("ssm.state_size", MAX_LENGTH)?,
+                    normed: keys.flag("ssm.dt_b_c_rms")?.unwrap_or(false),
+                }))
+            }
         })
     }
 }
@@ -119,6 +156,8 @@ impl Builder<'_> {
                 self.gated_convolution(index, kernel).map(Mixer::GatedConvolution)
             }
             RecurrentConfig::StateSpace(config) => self.state_space(index, config).map(Mixer::StateSpace),
+            RecurrentConfig::SelectiveScan(config) => self.selective_scan(index, config).map(Mixer::SelectiveScan),
+            RecurrentConfig::TimeMix(config) => self.time_mix(index, config),
         }
     }
 
@@ -171,6 +210,38 @@ impl Builder<'_> {
             heads,
             groups,
             length,
+            state,
+        })
+    }
+
+    fn selective_scan(&self, index: usize, config: SelectiveScanConfig) -> Result<SelectiveScan, ModelError> {
+        let SelectiveScanConfig { kernel, values, rank, state, normed } = config;
+        let embedding = self.config.embedding;
+        let name = |part: &str| format!("blk.{index}.{part}");
+        let [channels, gate] = self.fused(&name("ssm_in"), [values, values], embedding)?;
+        let [step_down, input, readout] = self.fused(&name("ssm_x"), [rank, state, state], values)?;
+        let parts = [("ssm_dt_norm", rank), ("ssm_b_norm", state), ("ssm_c_norm", state)];
+        let norms = if self.has(&name("ssm_dt_norm.weight")) {
+            let [step, input, readout] = parts.map(|(part, length)| self.norm(&name(part), length));
+            Some([step?, input?, readout?])
+        } else {
+            let norm = Norm { kind: self.traits.norm, weight: None, bias: None, epsilon: self.config.epsilon };
+            normed.then(|| [norm.clone(), norm.clone(), norm])
+        };
+        self.vectors(&name("ssm_a"), state, values)?;
+        Ok(SelectiveScan {
+            norm: self.residual_norm(&name("attn_norm"))?,
+            channels,
+            gate,
+            convolution: self.convolution(&name("ssm_conv1d"), values, kernel)?,
+            step_down,
+            input,
+            readout,
+            norms,
+            step: self.linear(&name("ssm_dt"), values, rank, true)?,
+            decay: Vector { tensor: name("ssm_a"), values: 0..state * values },
+            skip: self.vector(&name("ssm_d"), values)?,
+            output: self.linear(&name("ssm_out"), embedding, values, false)?,
             state,
         })
     }

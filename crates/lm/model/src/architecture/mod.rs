@@ -26,6 +26,7 @@ mod rope;
 mod scale;
 mod streams;
 mod table;
+mod time_mix;
 mod traits;
 mod unused;
 
@@ -37,11 +38,12 @@ pub use config::{Config, DeltaNetConfig, StreamConfig};
 pub use encoder::EncoderConfig;
 pub use error::ModelError;
 pub use experts::Experts;
-pub use hybrid::{LayerBlocks, RecurrentConfig, StateSpaceConfig};
+pub use hybrid::{LayerBlocks, RecurrentConfig, SelectiveScanConfig, StateSpaceConfig};
 pub use pooling::Pooling;
 pub use prediction::PredictionInput;
 pub use rope::{RopeConfig, Scaling};
 pub use scale::{matrix_scale, matrix_scales};
+pub use time_mix::TimeMixConfig;
 
 /// A model: the computation from a token to the logits of the next one.
 #[derive(Clone, Debug, PartialEq)]

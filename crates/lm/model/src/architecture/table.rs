@@ -232,6 +232,31 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         ..NEMOTRON_H
     },
     ArchitectureTraits { name: "mamba2", hybrid: HybridTraits::OnlyStateSpaces, nope: Nope::Always, ..PLAIN },
+    ArchitectureTraits { name: "mamba", hybrid: HybridTraits::OnlySelectiveScans, nope: Nope::Always, ..PLAIN },
+    ArchitectureTraits {
+        name: "jamba",
+        hybrid: HybridTraits::SelectiveScans,
+        nope: Nope::Always,
+        normalized: false,
+        ..PLAIN
+    },
+    ArchitectureTraits {
+        name: "rwkv7",
+        nope: Nope::Always,
+        norm: NormKind::Layer,
+        gated: false,
+        activation: Activation::ReluSquared,
+        hybrid: HybridTraits::TimeMixes { channel_mix: true },
+        feed_forward_norm: "attn_norm_2",
+        input: InputTraits { norm: true, ..LLAMA.input },
+        ..PLAIN
+    },
+    ArchitectureTraits {
+        name: "arwkv7",
+        nope: Nope::Always,
+        hybrid: HybridTraits::TimeMixes { channel_mix: false },
+        ..PLAIN
+    },
     ArchitectureTraits { name: "falcon-h1", hybrid: HybridTraits::Beside, ..QWEN },
     ArchitectureTraits { name: "qwen2", biases: true, ..QWEN },
     ArchitectureTraits {

@@ -115,8 +115,17 @@ pub(super) enum HybridTraits {
     /// Each layer has a single block: feed-forward if it has a length, else attention if it has key
     /// and value heads, else a state space.
     SingleBlocks,
+    /// Layers without key and value heads have a selective scan. Layers with a router have experts.
+    SelectiveScans,
     /// Each layer is a state space.
     OnlyStateSpaces,
+    /// Each layer is a selective scan.
+    OnlySelectiveScans,
+    /// Each layer has time mixing and feed-forward.
+    TimeMixes {
+        /// Feed-forward is the channel mixing of RWKV, with a token shift.
+        channel_mix: bool,
+    },
     /// Each layer has a state space parallel to attention.
     Beside,
 }

@@ -2,7 +2,10 @@
 
 use super::Reference;
 use super::ops::{activate, sigmoid, softmax, sparsify, swiglu_oai};
-use crate::architecture::blocks::{Activation, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing};
+use super::recurrent::LayerState;
+use crate::architecture::blocks::{
+    Activation, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing, Vector,
+};
 
 /// The sum of the chosen weights that they are divided by is at least the smallest normal f16, as
 /// in llama.cpp.
@@ -39,6 +42,23 @@ impl Reference {
             output.iter_mut().zip(part).for_each(|(sum, part)| *sum += factor * part);
         }
         self.weights.optional_norm(block.post_norm.as_ref(), &output)
+    }
+
+    /// [`feed_forward`](Self::feed_forward) with a token shift. The previous input is the second half
+    /// of the window.
+    pub(super) fn shifted_feed_forward(
+        &self,
+        block: &FeedForward,
+        shift: &Vector,
+        state: &[f32],
+        memory: &mut LayerState,
+    ) -> Vec<f32> {
+        let input = self.weights.optional_norm(block.norm.as_ref(), state);
+        let (_, before) = memory.window.split_at_mut(input.len());
+        let shifted = self.shifted(shift, &input, before);
+        before.copy_from_slice(&input);
+        let unnormed = FeedForward { norm: None, ..block.clone() };
+        self.feed_forward(&unnormed, &shifted)
     }
 
     fn network(&self, network: &GatedFeedForward, block: &FeedForward, input: &[f32]) -> Vec<f32> {

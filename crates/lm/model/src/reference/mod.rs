@@ -13,8 +13,10 @@ mod ops;
 mod per_layer;
 mod pooled;
 mod recurrent;
+mod selective_scan;
 mod state_space;
 mod streams;
+mod time_mix;
 mod weights;
 
 use std::sync::Arc;
@@ -170,6 +172,8 @@ impl Reference {
         let mut streams = self.start_streams(state);
         let active = self.model.streams.as_ref().map_or(0, |streams| streams.active);
         let recurrent = sequence.recurrent.get_or_insert_with(|| RecurrentState::new(&self.model));
+        // The value of RWKV's first layer.
+        let mut first = None;
         for (index, layer) in self.model.layers.iter().enumerate() {
             if let Some(mixing) = &layer.streams {
                 streams = self.predict(mixing, &streams, active);
@@ -187,6 +191,8 @@ impl Reference {
                     Mixer::DeltaNet(block) => self.delta_net(block, &state, memory),
                     Mixer::GatedConvolution(block) => self.gated_convolution(block, &state, memory),
                     Mixer::StateSpace(block) => self.state_space(block, &state, memory),
+                    Mixer::SelectiveScan(block) => self.selective_scan(block, &state, memory),
+                    Mixer::TimeMix(block) => self.time_mix(block, &state, memory, &mut first),
                 };
                 add(&mut mixed, &output);
             }
@@ -204,7 +210,10 @@ impl Reference {
                 state.iter_mut().for_each(|value| *value *= std::f32::consts::FRAC_1_SQRT_2);
             }
             if let Some(block) = &layer.feed_forward {
-                let fed = self.feed_forward(block, &state);
+                let fed = match &block.token_shift {
+                    None => self.feed_forward(block, &state),
+                    Some(shift) => self.shifted_feed_forward(block, shift, &state, memory),
+                };
                 add(&mut state, &fed);
             }
             if layer.parallel {

@@ -23,7 +23,7 @@ pub use encoder::{EncoderRecipe, embedders};
 pub use gemma::{Gemma, StreamRecipe};
 pub use hybrid::{Hybrid, HybridLayers, Projections};
 pub use recipe::{Mixture, Recipe, RopeRecipe};
-pub use recurrent::{Recurrent, RecurrentBlock};
+pub use recurrent::{Recurrent, RecurrentBlock, ScanNorms};
 
 /// A synthetic model.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,7 +158,7 @@ pub fn talking_recurrent() -> Vec<Case> {
             Case { metadata, ..Case::new(&format!("talking-{architecture}"), recipe) }
         })
     };
-    ["lfm2", "granitehybrid", "nemotron_h"].into_iter().filter_map(of).collect()
+    ["lfm2", "granitehybrid", "nemotron_h", "jamba"].into_iter().filter_map(of).collect()
 }
 
 /// The same as [`talking`] with per-layer embeddings, windows, and layers that share keys and values.

@@ -7,7 +7,7 @@ use super::fill::Fill;
 use super::gemma::Gemma;
 use super::hybrid::Hybrid;
 use super::list::List;
-use super::recurrent::Recurrent;
+use super::recurrent::{Recurrent, channel_mix};
 use crate::architecture::blocks::NormSpan;
 
 /// Sizes and features of a synthetic model.
@@ -228,6 +228,9 @@ impl Recipe {
         if !self.has_stream_norms() {
             self.norm(output_norm, self.embedding, &mut list)?;
         }
+        if self.recurrent.as_ref().is_some_and(Recurrent::has_channel_mix) {
+            self.norm("token_embd_norm", self.embedding, &mut list)?;
+        }
         if let Some(encoder) = &self.encoder {
             encoder.tensors(self, &mut list)?;
         }
@@ -287,6 +290,9 @@ impl Recipe {
             }
             if blocks.attention {
                 self.attention(layer, list)?;
+            }
+            if recurrent.has_channel_mix() {
+                return channel_mix(layer, self, list);
             }
             return if blocks.feed_forward { self.feed_forward(layer, list) } else { Ok(()) };
         }

@@ -23,6 +23,17 @@ pub struct Recurrent {
 pub enum RecurrentBlock {
     GatedConvolution { kernel: usize },
     StateSpace { kernel: usize, heads: usize, groups: usize, length: usize, state: usize, biased: bool, normed: bool },
+    SelectiveScan { kernel: usize, values: usize, rank: usize, state: usize, norms: ScanNorms },
+    TimeMix { length: usize, rank: usize, channel_mix: bool },
+}
+
+/// Norms of the step, input and output vectors of a selective scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ScanNorms {
+    None,
+    Unweighted,
+    Weighted,
 }
 
 /// Attention and feed-forward.
@@ -45,11 +56,16 @@ impl Recurrent {
         self.layers.iter().any(|blocks| blocks.attention)
     }
 
+    /// Whether feed-forward is the channel mixing of RWKV.
+    pub(super) fn has_channel_mix(&self) -> bool {
+        matches!(self.block, RecurrentBlock::TimeMix { channel_mix: true, .. })
+    }
+
     /// The name of the final norm.
     pub(super) fn output_norm(&self) -> &'static str {
         match self.block {
             RecurrentBlock::GatedConvolution { .. } => "token_embd_norm",
-            RecurrentBlock::StateSpace { .. } => "output_norm",
+            _ => "output_norm",
         }
     }
 
@@ -77,6 +93,27 @@ impl Recurrent {
                 ("ssm.inner_size", Value::from((heads * length) as u32)),
                 ("ssm.state_size", Value::from(state as u32)),
             ]),
+            RecurrentBlock::TimeMix { length, rank, channel_mix } => {
+                pairs.extend([
+                    ("wkv.head_size", Value::from(length as u32)),
+                    ("token_shift_count", Value::from(1 + u32::from(channel_mix))),
+                ]);
+                let rank = Value::from(rank as u32);
+                let keys = [
+                    "attention.decay_lora_rank",
+                    "attention.iclr_lora_rank",
+                    "attention.value_residual_mix_lora_rank",
+                    "attention.gate_lora_rank",
+                ];
+                pairs.extend(keys.map(|key| (key, rank.clone())));
+            }
+            RecurrentBlock::SelectiveScan { kernel, values, rank, state, norms } => pairs.extend([
+                ("ssm.conv_kernel", Value::from(kernel as u32)),
+                ("ssm.time_step_rank", Value::from(rank as u32)),
+                ("ssm.inner_size", Value::from(values as u32)),
+                ("ssm.state_size", Value::from(state as u32)),
+                ("ssm.dt_b_c_rms", Value::from(norms == ScanNorms::Unweighted)),
+            ]),
         }
         pairs
     }
@@ -91,6 +128,25 @@ impl Recurrent {
             }
             RecurrentBlock::StateSpace { kernel, heads, groups, length, state, biased, normed } => {
                 (kernel, heads, groups, length, state, biased, normed)
+            }
+            RecurrentBlock::TimeMix { rank, channel_mix, .. } => {
+                return time_mix(layer, embedding, (rank, channel_mix), list);
+            }
+            RecurrentBlock::SelectiveScan { kernel, values, rank, state, norms } => {
+                list.matrix(&name("ssm_in.weight"), &[embedding, 2 * values])?;
+                list.plain_matrix(&name("ssm_conv1d.weight"), &[kernel, values])?;
+                list.plain(&name("ssm_conv1d.bias"), values, Fill::Bias)?;
+                list.matrix(&name("ssm_x.weight"), &[values, rank + 2 * state])?;
+                if norms == ScanNorms::Weighted {
+                    for (part, length) in [("ssm_dt_norm", rank), ("ssm_b_norm", state), ("ssm_c_norm", state)] {
+                        list.plain(&name(&format!("{part}.weight")), length, Fill::Norm)?;
+                    }
+                }
+                list.matrix(&name("ssm_dt.weight"), &[rank, values])?;
+                list.plain(&name("ssm_dt.bias"), values, Fill::Bias)?;
+                list.add(&name("ssm_a"), &[state, values], Type::F32, Fill::Decay)?;
+                list.plain(&name("ssm_d"), values, Fill::Norm)?;
+                return list.matrix(&name("ssm_out.weight"), &[values, embedding]);
             }
         };
         let values = heads * length;
@@ -112,6 +168,42 @@ impl Recurrent {
         }
         list.matrix(&name("ssm_out.weight"), &[values, embedding])
     }
+}
+
+/// The tensors of time mixing. Those of the first layer's mixture of values have no effect.
+/// `rich` adds gates and norms of heads.
+fn time_mix(layer: usize, embedding: usize, (rank, rich): (usize, bool), list: &mut List) -> Result<(), Error> {
+    let name = |part: &str| format!("blk.{layer}.time_mix_{part}");
+    for part in ["w", "a", "v"] {
+        list.plain(&name(&format!("{part}0.weight")), embedding, Fill::Bias)?;
+        list.matrix(&name(&format!("{part}1.weight")), &[embedding, rank])?;
+        list.matrix(&name(&format!("{part}2.weight")), &[rank, embedding])?;
+    }
+    let inputs = if rich { 6 } else { 5 };
+    list.add(&name("lerp_fused.weight"), &[embedding, 1, 1, inputs], Type::F32, Fill::Bias)?;
+    if rich {
+        list.matrix(&name("g1.weight"), &[embedding, rank])?;
+        list.matrix(&name("g2.weight"), &[rank, embedding])?;
+        list.plain(&name("ln.weight"), embedding, Fill::Norm)?;
+        list.plain(&name("ln.bias"), embedding, Fill::Bias)?;
+    }
+    for part in ["k_k", "k_a", "r_k"] {
+        list.plain(&name(&format!("{part}.weight")), embedding, Fill::Norm)?;
+    }
+    for part in ["key", "value", "receptance", "output"] {
+        list.matrix(&name(&format!("{part}.weight")), &[embedding, embedding])?;
+    }
+    Ok(())
+}
+
+/// The feed-forward network of RWKV.
+pub(super) fn channel_mix(layer: usize, recipe: &Recipe, list: &mut List) -> Result<(), Error> {
+    let (embedding, inside) = (recipe.embedding, recipe.feed_forward);
+    let name = |part: &str| format!("blk.{layer}.channel_mix_{part}.weight");
+    recipe.norm(&format!("blk.{layer}.attn_norm_2"), embedding, list)?;
+    list.plain(&name("lerp_k"), embedding, Fill::Bias)?;
+    list.matrix(&name("key"), &[embedding, inside])?;
+    list.matrix(&name("value"), &[inside, embedding])
 }
 
 /// Models with short convolutions or state spaces, most of them beside attention.
@@ -143,6 +235,11 @@ pub(super) fn recurrent() -> Vec<Case> {
         biased: true,
         normed: true,
     };
+    // llama.cpp requires twice the embedding length here too.
+    let scan = |rank, state, norms| RecurrentBlock::SelectiveScan { kernel: 4, values: 128, rank, state, norms };
+    // llama.cpp computes shorter heads wrongly.
+    let time_mix = |channel_mix| RecurrentBlock::TimeMix { length: 64, rank: 8, channel_mix };
+    let jamba = || of("jamba", &[RECURRENT, ATTENTION, RECURRENT], scan(4, 16, ScanNorms::Weighted));
     // llama.cpp requires twice the embedding length.
     let granite = || of("granitehybrid", &[RECURRENT, ATTENTION, RECURRENT], space(8, 1, 16, 32));
     let scales = [
@@ -193,6 +290,26 @@ pub(super) fn recurrent() -> Vec<Case> {
             &[("expert_weights_norm", Value::from(true)), ("expert_weights_scale", Value::from(2.5f32))],
         ),
         case("mamba2", of("mamba2", &[ONLY_RECURRENT, ONLY_RECURRENT], space(8, 1, 16, 32)), &[]),
+        case("mamba", of("mamba", &[ONLY_RECURRENT; 3], scan(8, 16, ScanNorms::None)), &[]),
+        case("mamba-norms", of("mamba", &[ONLY_RECURRENT; 2], scan(36, 24, ScanNorms::Unweighted)), &[]),
+        case(
+            "rwkv7",
+            Recipe {
+                embedding: 128,
+                layer_norm: true,
+                norm_bias: true,
+                tied: false,
+                ..of("rwkv7", &[RECURRENT; 3], time_mix(true))
+            },
+            &[],
+        ),
+        case("arwkv7", Recipe { embedding: 128, tied: false, ..of("arwkv7", &[RECURRENT; 3], time_mix(false)) }, &[]),
+        case("jamba", jamba(), &[]),
+        case(
+            "jamba-experts",
+            Recipe { experts: Some((4, 2)), mixture: Mixture { step: 2, ..Mixture::default() }, ..jamba() },
+            &[],
+        ),
         case(
             "falcon-h1",
             Recipe { head: 24, feed_forward_norm: None, ..of("falcon-h1", &[BESIDE, BESIDE], space(6, 1, 16, 32)) },

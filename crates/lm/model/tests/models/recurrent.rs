@@ -6,13 +6,16 @@ use roci_lm::architecture::blocks::{Activation, FeedForwardKind, GatedConvolutio
 
 use crate::{changed, feed_forward, model, norm_tensor, refused};
 
-/// A letter for each block: attention, convolution, state space, feed-forward.
+/// A letter for each block: attention, convolution, state space, selective scan (Mamba 1), time mixing,
+/// feed-forward.
 fn blocks(model: &Model) -> Vec<String> {
     let mixer = |mixer: &Mixer| match mixer {
         Mixer::Attention(_) => 'a',
         Mixer::DeltaNet(_) => 'd',
         Mixer::GatedConvolution(_) => 'c',
         Mixer::StateSpace(_) => 's',
+        Mixer::SelectiveScan(_) => 'm',
+        Mixer::TimeMix(_) => 'w',
     };
     let layers = model.layers.iter();
     layers.map(|layer| layer.mixers.iter().map(mixer).chain(layer.feed_forward.iter().map(|_| 'f')).collect()).collect()
@@ -79,6 +82,13 @@ fn layers_may_have_one_block_or_two_mixers() {
     let mamba = model("mamba2");
     assert_eq!(blocks(&mamba), ["s", "s"]);
     assert_eq!(mamba.cached_values().collect::<Vec<_>>(), [0, 0]);
+    assert_eq!(blocks(&model("mamba")), ["m", "m", "m"]);
+    assert_eq!(blocks(&model("rwkv7")), ["wf", "wf", "wf"]);
+    let jamba = model("jamba-experts");
+    assert_eq!(blocks(&jamba), ["mf", "af", "mf"]);
+    let has_experts =
+        jamba.layers.iter().map(|layer| layer.feed_forward.as_ref().is_some_and(|block| block.has_experts()));
+    assert_eq!(has_experts.collect::<Vec<_>>(), [false, true, false]);
     let falcon = model("falcon-h1");
     assert_eq!(blocks(&falcon), ["asf", "asf"]);
     assert_eq!(norm_tensor(&feed_forward(&falcon, 0).norm), "blk.0.ffn_norm");
@@ -94,6 +104,8 @@ fn sizes_that_do_not_fit_each_other_are_refused() {
         ("granitehybrid", "ssm.group_count", 3, "8 heads are not a multiple of 3 groups"),
         ("granitehybrid", "ssm.inner_size", 132, "132 is not a multiple of 8 heads"),
         ("falcon-h1", "attention.head_count_kv", 0, "4 query heads are not a multiple of 0 key and value heads"),
+        ("rwkv7", "wkv.head_size", 24, "the embedding length 128 is not a multiple of 24"),
+        ("rwkv7", "token_shift_count", 1, "1 is not supported, only 2"),
         ("nemotron_h_moe", "moe_latent_size", 16, "not supported for the architecture `nemotron_h_moe`"),
         ("llama", "attention.head_count_kv", 0, "0 is out of range: 1 to 16384"),
     ] {
@@ -106,6 +118,9 @@ fn sizes_that_do_not_fit_each_other_are_refused() {
         ("lfm2", "token_embd_norm.weight"),
         ("granitehybrid", "blk.2.ssm_d"),
         ("falcon-h1", "blk.1.attn_q.weight"),
+        ("mamba", "blk.0.ssm_dt.bias"),
+        ("rwkv7", "blk.1.time_mix_v0.weight"),
+        ("jamba", "blk.2.ssm_b_norm.weight"),
     ] {
         assert_eq!(refused(&changed(name, "", None, tensor, &[])), format!("the file lacks the tensor `{tensor}`"));
     }
@@ -114,6 +129,8 @@ fn sizes_that_do_not_fit_each_other_are_refused() {
         ("granitehybrid", "blk.0.ssm_in.weight", &[64, 327]),
         ("nemotron_h", "blk.0.ssm_norm.weight", &[96]),
         ("mamba2", "blk.0.ssm_a", &[8]),
+        ("mamba", "blk.1.ssm_a", &[16, 120]),
+        ("rwkv7", "blk.0.time_mix_lerp_fused.weight", &[128, 1, 1, 5]),
     ] {
         refused(&changed(name, "", None, tensor, shape));
     }

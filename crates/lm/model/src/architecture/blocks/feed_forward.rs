@@ -138,6 +138,9 @@ pub struct FeedForward {
     /// where `g` is the gate, `m` the mean of its values, `s` their sample standard deviation and
     /// `c` this number.
     pub sparsity: Option<f32>,
+    /// Factors of the difference to the previous token's normalized input that is added to the
+    /// input. Only beside [`TimeMix`](super::TimeMix), in whose state that input is.
+    pub token_shift: Option<Vector>,
     /// Norm of the experts' sum, before the output of the shared expert is added.
     pub experts_norm: Option<Norm>,
     /// Shared expert, whose output is added to that of the network.
@@ -168,7 +171,7 @@ impl FeedForward {
             FeedForwardKind::Dense(_) => None,
             FeedForwardKind::Experts { routing, .. } => routing.bias.as_ref(),
         };
-        self.norms().flat_map(Norm::vectors).chain(bias)
+        self.norms().flat_map(Norm::vectors).chain(bias).chain(&self.token_shift)
     }
 
     /// All norms.
