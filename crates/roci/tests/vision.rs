@@ -51,7 +51,7 @@ fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("there is room");
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).expect("there is room");
     write("model.gguf", &talking().bytes().expect("it can be made"));
-    for name in ["pixtral", "gemma3", "qwen2vl"] {
+    for name in ["pixtral", "gemma3", "qwen2vl", "smolvlm", "qwen3vl-deepstack", "gemma4v"] {
         write(&format!("{name}.gguf"), &tower(name).bytes().expect("it can be made"));
     }
     write("cat.png", &png(48, 32));
@@ -92,7 +92,7 @@ fn fail(output: &Output, cause: &str, remedy: &str) {
 fn the_answer_depends_on_the_image() {
     let folder = folder();
     let folder = folder.path();
-    for (tower, rows) in [("pixtral.gguf", 27), ("gemma3.gguf", 16)] {
+    for (tower, rows) in [("pixtral.gguf", 27), ("gemma3.gguf", 16), ("smolvlm.gguf", 28)] {
         let text = answer(&run(folder, &[]));
         let cat = answer(&run(folder, &["--mmproj", tower, "--image", "cat.png"]));
         let dog = answer(&run(folder, &["--mmproj", tower, "--image", "dog.png"]));
@@ -157,6 +157,8 @@ fn damaged_and_wrong_files_are_one_line() {
     fail(&tower("huge.gguf"), "clip.vision.patch_size", "download");
     fail(&tower("model.gguf"), "architecture `llama`", "mmproj");
     fail(&tower("qwen2vl.gguf"), "three rotary positions", "mmproj");
+    fail(&tower("qwen3vl-deepstack.gguf"), "192", "mmproj");
+    fail(&tower("gemma4v.gguf"), "projector type `gemma4v` is not supported", "supported are gemma3");
 }
 
 struct ServerProcess(Child, String);
@@ -173,9 +175,15 @@ impl ServerProcess {
 
     /// Asks about an image. Returns status and answer, or the error.
     fn ask(&self, url: &str) -> (u16, String) {
-        let parts = format!(
-            r#"[{{"type":"text","text":"Look:"}},{{"type":"image_url","image_url":{{"url":"{url}","detail":"low"}}}}]"#
-        );
+        let image = format!(r#"{{"type":"image_url","image_url":{{"url":"{url}","detail":"low"}}}}"#);
+        let (status, body) = self.send(&[r#"{"type":"text","text":"Look:"}"#, &image]);
+        let text = body["choices"][0]["message"]["content"].as_str().or(body["error"]["message"].as_str());
+        (status, text.unwrap_or_default().to_owned())
+    }
+
+    /// Sends a message of these parts. Returns the status and the body of the answer.
+    fn send(&self, parts: &[&str]) -> (u16, Value) {
+        let parts = format!("[{}]", parts.join(","));
         let body =
             format!(r#"{{"messages":[{{"role":"user","content":{parts}}}],"max_tokens":12,"seed":1,"temperature":1}}"#);
         let mut stream = TcpStream::connect(&self.1).expect("it listens");
@@ -188,9 +196,7 @@ impl ServerProcess {
         stream.read_to_string(&mut answer).expect("there is an answer");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        let body: Value = serde_json::from_str(body).expect("valid JSON");
-        let text = body["choices"][0]["message"]["content"].as_str().or(body["error"]["message"].as_str());
-        (status, text.unwrap_or_default().to_owned())
+        (status, serde_json::from_str(body).expect("valid JSON"))
     }
 }
 
@@ -231,6 +237,32 @@ fn the_server_takes_data_urls_and_files_below_its_folder() {
         assert_eq!(status, 400, "{url}");
         assert!(message.contains(part) && message.contains("image_url.url"), "{url}: {message}");
     }
+}
+
+#[test]
+fn texts_before_and_after_an_image_stay_in_their_order() {
+    let folder = folder();
+    let server = ServerProcess::start(folder.path(), &["--mmproj", "gemma3.gguf", "--media-path", "."]);
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let (cat, dog) = (r#"{"type":"image_url","image_url":{"url":"file://cat.png"}}"#, "file://dog.png");
+    let dog = format!(r#"{{"type":"image_url","image_url":{{"url":"{dog}"}}}}"#);
+    let [first, second] = ["abc", "defgh"].map(text);
+    let ask = |parts: &[&str]| {
+        let (status, body) = server.send(parts);
+        assert_eq!(status, 200, "{body}");
+        let tokens = body["usage"]["prompt_tokens"].as_u64().expect("a number");
+        (tokens, body["choices"][0]["message"]["content"].clone())
+    };
+    let alone = ask(&[cat]).0;
+    let between = ask(&[&first, cat, &second]);
+    // The texts have 3 and 5 letters, each a token at least.
+    assert!(between.0 >= alone + 8, "{between:?} {alone}");
+    let others = [ask(&[&second, cat, &first]), ask(&[cat, &first, &second]), ask(&[&first, &second, cat])];
+    for other in &others {
+        assert!(other.0 >= alone + 8 && other.1 != between.1, "{other:?} {between:?}");
+    }
+    let both = ask(&[&first, cat, &second, &dog, &first]).0;
+    assert!(both > between.0 + 3 + 16, "{both}");
 }
 
 #[test]

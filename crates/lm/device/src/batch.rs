@@ -91,6 +91,7 @@ impl<'a> Batch<'a> {
             whole_texts: self.whole_texts || images.ends.is_some(),
             host_embeddings: images.has_rows(),
             rope_pairs: if images.rope.is_some() { sections.len() } else { 0 },
+            deepstack_layers: images.deepstack_layers,
         };
         let mut words = vec![0; shape.page_tables_offset()];
         let (mut token, mut sequence) = (0, shape.sequences_offset());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use roci_engine::{Chunk, FIRST_IMAGE_TOKEN, Image, ImagePositions, Images};
 use roci_gguf::Gguf;
-use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::Layer;
+use roci_lm::architecture::{Config, Model};
 
 use crate::Error;
 
@@ -14,6 +14,11 @@ use crate::Error;
 pub(crate) struct BatchImages {
     /// Image rows: index in the batch, image, index in the image.
     rows: Vec<(usize, Arc<Image>, usize)>,
+    /// Length of an embedding.
+    embedding: usize,
+    /// How many features rows have behind their embedding, of this length each (deepstack). Each is
+    /// added after one of the first layers.
+    pub(crate) deepstack_layers: usize,
     /// Three rotary positions per token, if they differ from the positions in the KV cache.
     pub(crate) rope: Option<Vec<[u32; 3]>>,
     /// The last position that each token attends to, if some tokens attend to later ones.
@@ -23,7 +28,12 @@ pub(crate) struct BatchImages {
 impl BatchImages {
     /// Finds the images of chunks. `saved[i]` is how far the images before chunk `i` lower its
     /// rotary positions.
-    pub(crate) fn find(chunks: &[Chunk<'_>], images: Option<&Images>, saved: &[u32]) -> Result<Self, Error> {
+    pub(crate) fn find(
+        chunks: &[Chunk<'_>],
+        images: Option<&Images>,
+        saved: &[u32],
+        config: &Config,
+    ) -> Result<Self, Error> {
         let is_row = |token: &u32| *token >= FIRST_IMAGE_TOKEN;
         if saved.iter().all(|saved| *saved == 0) && !chunks.iter().any(|chunk| chunk.tokens.iter().any(is_row)) {
             return Ok(Self::default());
@@ -57,7 +67,7 @@ impl BatchImages {
                     }
                     ImagePositions::Bidirectional => {
                         bidirectional = true;
-                        let last = at + image.count() - 1 - index;
+                        let last = at + image.section(index).end - 1 - index;
                         end = (chunk.start + last.min(chunk.tokens.len() - 1)) as u32;
                     }
                     ImagePositions::Causal => {}
@@ -69,7 +79,16 @@ impl BatchImages {
                 }
             }
         }
-        Ok(Self { rows, rope: grids.then_some(rope), ends: bidirectional.then_some(ends) })
+        let embedding = config.embedding;
+        let length = rows.iter().map(|(_, image, index): &(_, Arc<Image>, _)| image.row(*index).len()).max();
+        let deepstack_layers = (length.unwrap_or(0) / embedding.max(1)).saturating_sub(1);
+        if rows.iter().any(|(_, image, index)| !image.row(*index).len().is_multiple_of(embedding))
+            || deepstack_layers > config.deepstack_layers
+        {
+            return Err(Error::file("the rows of an image do not have the length that the model reads"));
+        }
+        let (rope, ends) = (grids.then_some(rope), bidirectional.then_some(ends));
+        Ok(Self { rows, embedding, deepstack_layers, rope, ends })
     }
 
     /// Whether the batch has image rows.
@@ -83,10 +102,11 @@ impl BatchImages {
         tokens
     }
 
-    /// Overwrites the embeddings of image rows, `stride` floats each.
-    pub(crate) fn write_rows(&self, stride: usize, staged: &mut [f32]) -> Result<(), Error> {
+    /// Overwrites the embeddings of image rows, `stride` floats each. Part 0 is the embedding, the
+    /// others are features in the order of their layers.
+    pub(crate) fn write_rows(&self, part: usize, stride: usize, staged: &mut [f32]) -> Result<(), Error> {
         for (at, image, index) in &self.rows {
-            let row = image.row(*index);
+            let row = image.row(*index).get(part * self.embedding..(part + 1) * self.embedding).unwrap_or_default();
             let target = staged.get_mut(at * stride..(at + 1) * stride).filter(|_| row.len() <= stride);
             let target = target.ok_or_else(|| Error::file("the rows of an image are longer than embeddings"))?;
             let (own, padding) = target.split_at_mut(row.len());
@@ -110,19 +130,45 @@ pub(crate) fn rope_sections(file: &Gguf, model: &Model) -> Result<Option<Vec<u32
     if total == 0 || rest.iter().any(|rest| *rest > 0) || pairs.iter().any(|pairs| *pairs != count) {
         return Ok(None);
     }
-    let section = |pair: usize| {
-        // Sections repeat if a head has more pairs.
-        let pair = pair as u32 % total;
-        if is_interleaved(architecture) {
-            let (section, length) = [(0, *time), (1, *line), (2, *column)][pair as usize % 3];
-            return (pair / 3 < length).then_some(section);
-        }
-        Some(u32::from(pair >= *time) + u32::from(pair >= time.saturating_add(*line)))
-    };
-    Ok((0..count).map(section).collect())
+    // The sections repeat if there are more pairs.
+    let pairs = (0..count).map(|pair| pair as u32 % total);
+    let lengths = [*time, *line, *column];
+    Ok(Some(pairs.map(|pair| section(pair, lengths, is_interleaved(architecture))).collect()))
+}
+
+/// The section of a pair. What is left of interleaved sections belongs to the first, as in the
+/// published models.
+fn section(pair: u32, [time, line, column]: [u32; 3], interleaved: bool) -> u32 {
+    if !interleaved {
+        return u32::from(pair >= time) + u32::from(pair >= time.saturating_add(line));
+    }
+    let (section, length) = [(0, time), (1, line), (2, column)][pair as usize % 3];
+    if pair / 3 < length { section } else { 0 }
 }
 
 /// Whether an architecture interleaves the sections.
 fn is_interleaved(architecture: &str) -> bool {
     ["qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe"].contains(&architecture)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_has_a_section() {
+        let count = |lengths, interleaved| {
+            let pairs: Vec<u32> = (0..lengths_sum(lengths)).map(|pair| section(pair, lengths, interleaved)).collect();
+            [0, 1, 2].map(|section| pairs.iter().filter(|own| **own == section).count())
+        };
+        // Qwen 2 VL, Qwen 3.5 and Qwen 3 VL.
+        assert_eq!(count([16, 24, 24], false), [16, 24, 24]);
+        assert_eq!(count([11, 11, 10], true), [11, 11, 10]);
+        assert_eq!(count([24, 20, 20], true), [24, 20, 20]);
+        assert_eq!([59, 60, 61, 62].map(|pair| section(pair, [24, 20, 20], true)), [2, 0, 0, 0]);
+    }
+
+    fn lengths_sum(lengths: [u32; 3]) -> u32 {
+        lengths.iter().sum()
+    }
 }

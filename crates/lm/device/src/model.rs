@@ -180,6 +180,7 @@ impl DeviceModel {
                 whole_texts: !limits.causal,
                 host_embeddings: false,
                 rope_pairs: 0,
+                deepstack_layers: 0,
             };
             StepShape { input_words: shape.page_tables_offset(), ..shape }
         };
@@ -227,7 +228,7 @@ impl DeviceModel {
         states: Option<&mut Vec<States>>,
     ) -> Result<Vec<Output>, Error> {
         let saved = std::mem::take(&mut self.saved_positions);
-        let images = BatchImages::find(chunks, self.images.as_deref(), &saved)?;
+        let images = BatchImages::find(chunks, self.images.as_deref(), &saved, &self.model.config)?;
         if images.rope.is_some() && self.rope_sections.is_none() {
             return Err(Error::file("the image needs M-RoPE, which the model does not have"));
         }
@@ -272,17 +273,19 @@ impl DeviceModel {
             None => match norms {
                 None => {
                     embed(file, model, input, &placed, stride, staged)?;
-                    images.write_rows(stride, staged)
+                    images.write_rows(0, stride, staged)
                 }
                 Some(norms) => norms.fill((file, model, input), &placed, before.unwrap_or_default(), stride, staged),
             },
         };
         for stage in others {
             let shape = StepShape { output_rows: 0, logits: false, ..shape };
+            stage.fill_deepstack_rows(&images, shape)?;
             let (stride, previous) = (stage.input_stride(), residual.take());
             residual = Some(stage.run(shape, &inputs, |staged| fill(previous, stride, staged), <[f32]>::to_vec)?);
         }
         last.fill_layer_inputs(file, model, &placed)?;
+        last.fill_deepstack_rows(&images, shape)?;
         let (stride, output_stride) = (last.input_stride(), last.output_stride(logits));
         let collect = |rows: &[f32]| outputs.add(logits, rows, output_stride, first_rows);
         last.run(shape, &inputs, |staged| fill(residual, stride, staged), collect)?;

@@ -66,6 +66,8 @@ pub(crate) struct ScratchSizes {
     columns: usize,
     /// Length of the uploaded rows: embeddings, or the input of a prediction head.
     staged: usize,
+    /// Rows of a token that the host uploads besides, one for each of the first layers.
+    deepstack_layers: usize,
     features: Features,
 }
 
@@ -170,6 +172,7 @@ impl ScratchSizes {
                 .max(model.config.per_layer_length.unwrap_or(0))
                 .max(predicted),
             staged: embedding.max(predicted),
+            deepstack_layers: model.config.deepstack_layers,
             features,
         }
     }
@@ -185,7 +188,8 @@ impl ScratchSizes {
 
     /// Bytes of the staging buffer for inputs.
     pub(crate) fn staging(&self) -> u64 {
-        self.staged_residual_offset() + 4 * (self.tokens * Self::stride(self.staged)) as u64
+        let deepstack = self.deepstack_layers * Self::stride(self.embedding);
+        self.staged_residual_offset() + 4 * (self.tokens * (Self::stride(self.staged) + deepstack)) as u64
     }
 
     /// Bytes of the buffer for read-backs.
@@ -259,8 +263,10 @@ impl ScratchSizes {
         let per_token = [
             if self.features.coopmat { LmLinear::COOPMAT_PARTS as usize } else { 0 },
             // Outputs of a shared expert, and of experts that the CPU computes; inputs of branches beside
-            // attention.
-            usize::from(self.shared > 0 || self.experts_per_token > 0 || self.low_rank > 0),
+            // attention; features of images.
+            usize::from(
+                self.shared > 0 || self.experts_per_token > 0 || self.low_rank > 0 || self.deepstack_layers > 0,
+            ),
             if self.weighted_input { self.experts_per_token } else { 0 },
         ];
         4 * (per_token.into_iter().max().unwrap_or(0) * self.tokens).max(4) as u64
@@ -361,6 +367,13 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
+    /// Start and length in the staging buffer of the rows that are added after a layer, in bytes. They
+    /// follow the residual stream.
+    pub(crate) fn staged_deepstack_rows(&self, layer: usize, tokens: usize) -> (u64, u64) {
+        let bytes = self.residual.bytes(tokens);
+        (self.staged_residual_offset + (1 + layer as u64) * bytes, bytes)
+    }
+
     pub(crate) fn new(device: &Device, sizes: &ScratchSizes) -> Result<Self, Error> {
         let mut recorder = device.record();
         let mut zeroed = |bytes: u64| -> Result<BufferRange, Error> {

@@ -29,6 +29,9 @@ pub(crate) struct StepShape {
     pub(crate) host_embeddings: bool,
     /// Rotated pairs of a head if tokens have three rotary positions; otherwise 0.
     pub(crate) rope_pairs: usize,
+    /// How many of the first layers are followed by an addition of rows that the host writes:
+    /// features of images.
+    pub(crate) deepstack_layers: usize,
 }
 
 /// Word offsets of the inputs: positions, the tokens' page table offsets, blocks, sequences, output

@@ -12,6 +12,7 @@ use roci_lm::architecture::Model;
 use crate::embedding::Placed;
 use crate::features::{Features, is_software};
 use crate::host_experts::{HostExperts, HostSegment};
+use crate::images::BatchImages;
 use crate::kernel_cache::{KernelCache, MissingKernel, Specialize};
 use crate::layer::{DeviceHead, DeviceLayer, DeviceLinear, LayerBuilder};
 use crate::memory::has_experts;
@@ -19,7 +20,7 @@ use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::per_layer::LayerInputs;
 use crate::recorder::StepRecorder;
-use crate::scratch::{Scratch, ScratchSizes};
+use crate::scratch::{RowBuffer, Scratch, ScratchSizes};
 use crate::shape::StepShape;
 use crate::streams::DeviceStreams;
 use crate::weights::{Progress, WeightLoader};
@@ -34,6 +35,8 @@ pub(crate) struct Stage {
     queue: Queue,
     kernels: KernelCache,
     layers: Vec<DeviceLayer>,
+    /// Index of the first of them in the model.
+    first_layer: usize,
     /// Projection of the input of a prediction head.
     input: Option<DeviceLinear>,
     /// Computes the inputs of layers with per-layer embeddings.
@@ -147,6 +150,7 @@ impl Stage {
             queue: device.queue(0)?,
             kernels: KernelCache::new(device, specialize),
             layers,
+            first_layer: config.layers.start,
             input,
             inputs,
             streams,
@@ -177,6 +181,20 @@ impl Stage {
             (Some(inputs), Some(block)) => inputs.fill(file, block, tokens),
             _ => Ok(()),
         }
+    }
+
+    /// Writes the features of images that are added after layers, for the next [`run`](Self::run).
+    pub(crate) fn fill_deepstack_rows(&self, images: &BatchImages, shape: StepShape) -> Result<(), Error> {
+        let RowBuffer { stride, .. } = self.scratch.residual;
+        for layer in self.first_layer..shape.deepstack_layers.min(self.first_layer + self.layers.len()) {
+            let (start, bytes) = self.scratch.staged_deepstack_rows(layer, shape.tokens);
+            let staged = self.staging.range(start, bytes)?;
+            let mut staged = staged.map_write()?;
+            let rows = bytemuck::cast_slice_mut(&mut staged);
+            rows.fill(0.0);
+            images.write_rows(1 + layer, stride, rows)?;
+        }
+        Ok(())
     }
 
     /// Runs a step and waits for it. [`StepRecorder::record`] records its commands on first use;
@@ -308,7 +326,8 @@ impl Stage {
         }
         let recorder =
             StepRecorder::new(&self.device, &mut self.kernels, &self.scratch, shape, self.cache, self.features)
-                .with_host(self.host.as_mut());
+                .with_host(self.host.as_mut())
+                .with_first_layer(self.first_layer);
         let layers = if shape.tokens == 0 { &[][..] } else { &self.layers };
         let recorder = recorder.with_input(self.input.as_ref()).with_streams(self.streams.as_ref());
         let (segments, commands) =

@@ -273,6 +273,19 @@ impl Engine {
         Ok(())
     }
 
+    /// Checks whether the queue has room for one more request.
+    ///
+    /// # Errors
+    /// If it is full.
+    pub fn check_queue(&self) -> Result<(), EngineError> {
+        let state = &self.handle.state;
+        let count = state.active_requests.load(Ordering::Acquire);
+        match count < state.max_batch.saturating_add(self.handle.max_waiting) {
+            true => Ok(()),
+            false => Err(EngineError::Busy { waiting: count.saturating_sub(state.max_batch) }),
+        }
+    }
+
     /// Reserves a slot, unless the queue is full.
     fn reserve_slot(&self) -> Result<RequestSlot, EngineError> {
         let state = &self.handle.state;

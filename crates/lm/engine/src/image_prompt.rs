@@ -24,9 +24,8 @@ pub struct ImageCount {
     pub expected: usize,
 }
 
-/// Encodes text whose markers stand for images, in order. `around` is the text before and after
-/// each image; `start` encodes the text before the first image, including the tokens that start a
-/// prompt.
+/// Encodes text whose markers stand for images, in order. `start` encodes the text before the first
+/// image, including the tokens that start a prompt.
 ///
 /// # Errors
 /// If the number of markers differs from the number of images.
@@ -35,7 +34,6 @@ pub fn encode_with_images(
     text: &str,
     marker: &str,
     images: &[Arc<Image>],
-    around: [&str; 2],
     start: impl FnOnce(&str) -> Vec<u32>,
 ) -> Result<Vec<u32>, ImageCount> {
     let mut parts = text.split(marker);
@@ -49,9 +47,14 @@ pub fn encode_with_images(
         text => tokenizer.encode(text, Encode { add_special: false, parse_special: true }),
     };
     for (part, image) in parts.into_iter().zip(images) {
-        tokens.extend(encode(around[0]));
-        tokens.extend(image.tokens());
-        tokens.extend(encode(around[1]));
+        let mut rows = image.tokens();
+        let mut done = 0;
+        for (at, text) in image.texts() {
+            tokens.extend(rows.by_ref().take(at.saturating_sub(done)));
+            done = done.max(*at);
+            tokens.extend(encode(text));
+        }
+        tokens.extend(rows);
         tokens.extend(encode(part));
     }
     Ok(tokens)

@@ -7,6 +7,7 @@
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -45,6 +46,8 @@ pub struct ImageRows {
     pub width: usize,
     /// Positions and attention mask.
     pub positions: ImagePositions,
+    /// Texts around and between the rows, in order: each with the number of rows before it.
+    pub texts: Vec<(usize, String)>,
 }
 
 /// An image as part of prompts.
@@ -74,6 +77,18 @@ impl Image {
     /// The index of the row with this token id.
     pub fn index(&self, token: u32) -> usize {
         token.saturating_sub(self.first) as usize
+    }
+
+    /// Texts around and between the rows, in order: each with the number of rows before it.
+    pub fn texts(&self) -> &[(usize, String)] {
+        &self.content.texts
+    }
+
+    /// The rows around one that no text divides.
+    pub fn section(&self, index: usize) -> Range<usize> {
+        let cuts = || self.content.texts.iter().map(|(at, _)| *at);
+        let start = cuts().filter(|at| *at <= index).max().unwrap_or(0);
+        start..cuts().filter(|at| *at > index).min().unwrap_or(usize::MAX).min(self.count())
     }
 
     /// The values of a row; empty if there is no such row.
@@ -198,16 +213,17 @@ impl Known {
     }
 }
 
-/// An image in a prompt.
+/// A section of an image in a prompt.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacedImage {
     start: usize,
+    count: usize,
     image: Arc<Image>,
 }
 
 impl PlacedImage {
     fn end(&self) -> usize {
-        self.start + self.image.count()
+        self.start + self.count
     }
 }
 
@@ -217,7 +233,7 @@ pub(crate) struct PlacedImages(Vec<PlacedImage>);
 
 impl PlacedImages {
     /// Finds the images in a prompt. The error is a token that is neither in the vocabulary nor
-    /// part of a complete image.
+    /// part of a complete section of an image.
     pub(crate) fn find(tokens: &[u32], images: &[Arc<Image>], vocabulary: usize) -> Result<Self, u32> {
         let mut placed = Vec::new();
         let mut at = 0;
@@ -226,12 +242,15 @@ impl PlacedImages {
                 at += 1;
                 continue;
             }
-            let image = images.iter().find(|image| image.first == token && image.count > 0).ok_or(token)?;
-            let end = at + image.count();
-            if !tokens.get(at..end).is_some_and(|tokens| tokens.iter().copied().eq(image.tokens())) {
+            let has = |image: &&Arc<Image>| (image.first..image.first + image.count).contains(&token);
+            let image = images.iter().find(has).ok_or(token)?;
+            let section = image.section(image.index(token));
+            let own = image.tokens().skip(section.start).take(section.len());
+            let end = at + section.len();
+            if !tokens.get(at..end).is_some_and(|tokens| tokens.iter().copied().eq(own)) {
                 return Err(token);
             }
-            placed.push(PlacedImage { start: at, image: Arc::clone(image) });
+            placed.push(PlacedImage { start: at, count: section.len(), image: Arc::clone(image) });
             at = end;
         }
         Ok(Self(placed))
@@ -243,12 +262,7 @@ impl PlacedImages {
 
     /// Minimum size of a chunk that holds any one of the bidirectional images.
     pub(crate) fn largest(&self) -> usize {
-        self.0
-            .iter()
-            .filter(|placed| placed.image.is_bidirectional())
-            .map(|placed| placed.image.count())
-            .max()
-            .unwrap_or(0)
+        self.0.iter().filter(|placed| placed.image.is_bidirectional()).map(|placed| placed.count).max().unwrap_or(0)
     }
 
     /// Minimum number of tokens of a chunk that starts at `start`: the rest of a bidirectional
@@ -285,7 +299,7 @@ mod tests {
     use super::*;
 
     fn rows(count: usize, positions: ImagePositions) -> ImageRows {
-        ImageRows { rows: (0..2 * count).map(|at| at as f32).collect(), width: 2, positions }
+        ImageRows { rows: (0..2 * count).map(|at| at as f32).collect(), width: 2, positions, texts: Vec::new() }
     }
 
     fn image(images: &Images, content: &[u8], count: usize, positions: ImagePositions) -> Arc<Image> {
@@ -321,6 +335,22 @@ mod tests {
             assert!(PlacedImages::find(wrong, &list, 10).is_err(), "{wrong:?}");
         }
         assert!(PlacedImages::find(&prompt, &[], 10).is_err());
+    }
+
+    #[test]
+    fn texts_divide_an_image_into_sections() {
+        let images = Images::default();
+        let texts = [(0, "<"), (2, "|"), (2, "/"), (5, ">")].map(|(at, text)| (at, text.to_owned())).to_vec();
+        let content = ImageRows { texts, ..rows(5, ImagePositions::Causal) };
+        let cat = images.get::<OutOfImageTokens>(b"cat", || Ok(content)).expect("there are ids");
+        assert_eq!([0, 1, 2, 4].map(|index| cat.section(index)), [0..2, 0..2, 2..5, 2..5]);
+        let ids: Vec<u32> = cat.tokens().collect();
+        let prompt = [&[1], &ids[..2], &[2, 3], &ids[2..], &[4]].concat();
+        let placed = PlacedImages::find(&prompt, &[Arc::clone(&cat)], 10).expect("both sections are whole");
+        assert_eq!(placed.0.iter().map(|placed| (placed.start, placed.end())).collect::<Vec<_>>(), [(1, 3), (5, 8)]);
+        for wrong in [&ids[1..2], &ids[2..4], &[ids[0], 1, ids[1]]] {
+            assert!(PlacedImages::find(wrong, &[Arc::clone(&cat)], 10).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

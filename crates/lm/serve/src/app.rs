@@ -17,9 +17,6 @@ use crate::settings::ServeSettings;
 pub trait ImageEncoder: Send + Sync {
     /// Computes the rows of an image file. The error is one line.
     fn encode(&self, bytes: &[u8]) -> Result<ImageRows, String>;
-
-    /// The text before and after an image in a prompt.
-    fn around(&self) -> [&str; 2];
 }
 
 /// A model to serve.

@@ -3,7 +3,8 @@
 use roci_gguf::{Gguf, Metadata};
 
 use crate::Error;
-use crate::projector::{PROJECTORS, Positions, Projector, Size};
+use crate::projector::{NormKind, PROJECTORS, Positions, Projector, Size};
+use crate::tiles::Tiling;
 
 /// Maximum of any size in a file; published models are far below.
 const MAX_SIZE: u32 = 1 << 16;
@@ -41,6 +42,8 @@ pub struct Description {
     /// Side in patches of a square that is merged into one row.
     pub(crate) merged: usize,
     pub(crate) windows: Option<Windows>,
+    /// How images are cut into tiles.
+    pub(crate) tiling: Option<Tiling>,
     /// Subtracted from each channel, before the division by `deviation`.
     pub(crate) mean: [f32; 3],
     pub(crate) deviation: [f32; 3],
@@ -77,9 +80,6 @@ impl Description {
         };
         let known = PROJECTORS.iter().find(|projector| projector.name == name);
         let projector = *known.ok_or_else(|| Error::Projector(name.to_owned()))?;
-        if file.tensors().any(|tensor| tensor.info().name().starts_with("v.deepstack.")) {
-            return Err(Error::Unsupported("deepstack features (Qwen3-VL)"));
-        }
         let patch = size(metadata, "clip.vision.patch_size")?;
         let merged = merged(metadata, projector.merged)?;
         if patch * merged > MAX_SQUARE {
@@ -89,10 +89,13 @@ impl Description {
                 "expected merged patches of at most 1024 pixels",
             ));
         }
+        let width = size(metadata, "clip.vision.embedding_length")?;
+        let layers = size(metadata, "clip.vision.block_count")?;
+        let norm = if projector.rms_sizes == Some((width, layers)) { NormKind::Rms } else { projector.norm };
         let description = Self {
-            projector,
-            width: size(metadata, "clip.vision.embedding_length")?,
-            layers: size(metadata, "clip.vision.block_count")?,
+            projector: Projector { norm, ..projector },
+            width,
+            layers,
             heads: size(metadata, "clip.vision.attention.head_count")?,
             epsilon: metadata.expect_f32("clip.vision.attention.layer_norm_epsilon")?,
             activation: activation(metadata)?,
@@ -100,6 +103,7 @@ impl Description {
             patch,
             merged,
             windows: if projector.windows { Some(windows(metadata, patch, merged)?) } else { None },
+            tiling: Tiling::read(metadata, projector.size)?,
             mean: channels(metadata, "clip.vision.image_mean")?,
             deviation: channels(metadata, "clip.vision.image_std")?,
         };
@@ -111,10 +115,11 @@ impl Description {
                 "expected heads whose size is a multiple of 4",
             ));
         }
-        if projector.size == Size::Square && description.image > MAX_IMAGE {
+        let is_fixed = !matches!(projector.size, Size::Dynamic { .. });
+        if is_fixed && description.image > MAX_IMAGE {
             return Err(Error::value("clip.vision.image_size", description.image, "expected at most 8192"));
         }
-        if projector.size == Size::Square && !description.image.is_multiple_of(patch * merged) {
+        if is_fixed && !description.image.is_multiple_of(patch * merged) {
             return Err(Error::value(
                 "clip.vision.image_size",
                 description.image,
@@ -134,18 +139,32 @@ impl Description {
         self.projector.positions
     }
 
-    /// The text before and after an image.
-    pub fn around(&self) -> [&'static str; 2] {
-        self.projector.around
+    /// Checks that language models can read the rows of the tower.
+    ///
+    /// # Errors
+    /// If they cannot.
+    pub fn check_usable(&self) -> Result<(), Error> {
+        match self.projector.usable {
+            true => Ok(()),
+            false => Err(Error::Projector(self.projector.name.to_owned())),
+        }
     }
 
     /// Maximum number of rows of an image.
     pub fn max_rows(&self) -> usize {
         match self.projector.size {
-            Size::Square => (self.image / self.patch / self.merged).pow(2),
+            Size::Square => self.rows_of_square(),
+            Size::LongestSide | Size::BestGrid => {
+                (self.tiling.as_ref().map_or(0, Tiling::most) + 1) * self.rows_of_square()
+            }
             // There are at most as many line breaks as other rows.
             Size::Dynamic { max, .. } => max as usize * if self.projector.line_breaks { 2 } else { 1 },
         }
+    }
+
+    /// Rows of an image of the file's square.
+    pub(crate) fn rows_of_square(&self) -> usize {
+        (self.image / self.patch / self.merged).pow(2)
     }
 
     /// Size of a head.
@@ -170,7 +189,7 @@ fn size(metadata: &Metadata, key: &str) -> Result<usize, Error> {
     check(key, value)
 }
 
-fn check(key: &str, value: u32) -> Result<usize, Error> {
+pub(crate) fn check(key: &str, value: u32) -> Result<usize, Error> {
     match value {
         1..=MAX_SIZE => Ok(value as usize),
         _ => Err(Error::value(key, value, "expected 1 to 65536")),

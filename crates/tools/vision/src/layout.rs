@@ -9,8 +9,6 @@ use crate::projector::Rope;
 
 /// Added to the scores of hidden keys. Its exponential is 0.
 const HIDDEN: f32 = -1e30;
-/// Base of the RoPE frequencies.
-const ROPE_BASE: f64 = 10000.0;
 
 /// The patches of an image, in the order in which the tower processes them.
 pub(crate) struct Layout {
@@ -83,7 +81,7 @@ impl Layout {
     }
 
     /// Cosines and sines of the pairs of a head, patch by patch.
-    pub(crate) fn rotations(&self, rope: Rope, head: usize) -> [Vec<f32>; 2] {
+    pub(crate) fn rotations(&self, rope: Rope, base: f64, head: usize) -> [Vec<f32>; 2] {
         let (pairs, quarter) = (head / 2, head / 4);
         let frequencies: Vec<f64> = (0..pairs)
             .map(|pair| {
@@ -92,14 +90,14 @@ impl Layout {
                     Rope::Adjacent => 2.0 * index + half as f64,
                     _ => 2.0 * index,
                 };
-                ROPE_BASE.powf(-2.0 * exponent / head as f64)
+                base.powf(-2.0 * exponent / head as f64)
             })
             .collect();
         let [mut cosines, mut sines] = [(); 2].map(|()| Vec::with_capacity(self.len() * pairs));
         for place in &self.patches {
             let (column, line) = place.unwrap_or_default();
             for (pair, frequency) in frequencies.iter().enumerate() {
-                let position = if pair < quarter { line } else { column };
+                let position = if (pair < quarter) == (rope == Rope::Quarters) { column } else { line };
                 let (sine, cosine) = (position as f64 * frequency).sin_cos();
                 cosines.push(cosine as f32);
                 sines.push(sine as f32);
@@ -137,6 +135,22 @@ impl Layout {
             }
         }
         values
+    }
+
+    /// The sums of the learned embeddings of the patches' columns and lines, from a table of `side`
+    /// rows of this width for each axis. None if the table is too short.
+    pub(crate) fn axis_positions(&self, table: &[f32], side: usize, width: usize) -> Option<Vec<f32>> {
+        let mut values = Vec::with_capacity(self.len() * width);
+        for place in &self.patches {
+            let (column, line) = place.unwrap_or_default();
+            if column.max(line) >= side {
+                return None;
+            }
+            let row = |at: usize| table.get(at * width..(at + 1) * width);
+            let (across, down) = (row(column)?, row(side + line)?);
+            values.extend(across.iter().zip(down).map(|(across, down)| across + down));
+        }
+        Some(values)
     }
 
     /// Added to the scores of each key: hides padding.

@@ -12,23 +12,57 @@ pub(crate) struct Normalized {
     pub(crate) pixels: Vec<[f32; 3]>,
 }
 
-/// Resizes and normalizes an image for a tower. The image has pixels: the decoder rejects empty
+/// Resizes and normalizes an image for a tower. The result is one image, or tiles line by line and
+/// an overview, with columns and lines of the tiles. The image has pixels: the decoder rejects empty
 /// ones.
-pub(crate) fn preprocess(image: &Image, description: &Description) -> Normalized {
-    let (width, height) = match description.projector.size {
-        Size::Square => (description.image, description.image),
-        Size::Dynamic { min, max } => {
+pub(crate) fn preprocess(image: &Image, description: &Description) -> (Vec<Normalized>, (usize, usize)) {
+    let (filter, side) = (description.projector.filter, description.image);
+    let (images, grid) = match (description.projector.size, &description.tiling) {
+        (Size::Dynamic { min, max }, _) => {
             let unit = description.patch * description.merged;
-            dynamic_size(image.width, image.height, unit, min as usize, max as usize)
+            let (width, height) = dynamic_size(image.width, image.height, unit, min as usize, max as usize);
+            (vec![padded(image, width, height, filter)], (0, 0))
+        }
+        (_, None) => (vec![padded(image, side, side, filter)], (0, 0)),
+        (_, Some(tiling)) => {
+            let (columns, lines) = tiling.grid(image.width, image.height, side);
+            let (width, height) = (columns * side, lines * side);
+            // The overview does not keep the aspect ratio.
+            let (whole, overview) = match tiling.before(image.width, image.height, side) {
+                Some((before, beside)) => {
+                    let whole = resized(&resized(image, before, beside, filter), width, height, filter);
+                    let overview = resized(&whole, side, side, filter);
+                    (Some(whole), overview)
+                }
+                None => {
+                    let whole = (columns * lines > 0).then(|| padded(image, width, height, filter));
+                    (whole, resized(image, side, side, filter))
+                }
+            };
+            let tile = |at: usize, whole: &Image| crop(whole, at % columns * side, at / columns * side, side);
+            let tiles = whole.iter().flat_map(|whole| (0..columns * lines).map(move |at| tile(at, whole)));
+            (tiles.chain([overview]).collect(), (columns, lines))
         }
     };
-    let padded = padded(image, width, height, description.projector.filter);
     let normalize = |pixel: &[u8; 3]| {
         std::array::from_fn(|channel| {
-            (f32::from(pixel[channel]) / 255.0 - description.mean[channel]) / description.deviation[channel]
+            let value =
+                (f32::from(pixel[channel]) / 255.0 - description.mean[channel]) / description.deviation[channel];
+            if description.projector.centered { 2.0 * value - 1.0 } else { value }
         })
     };
-    Normalized { width, height, pixels: padded.pixels.iter().map(normalize).collect() }
+    let normalized = |image: &Image| {
+        let (width, height) = (image.width, image.height);
+        Normalized { width, height, pixels: image.pixels.iter().map(normalize).collect() }
+    };
+    (images.iter().map(normalized).collect(), grid)
+}
+
+/// A square of an image.
+fn crop(image: &Image, left: usize, top: usize, side: usize) -> Image {
+    let lines = image.pixels.chunks_exact(image.width).skip(top).take(side);
+    let pixels = lines.flat_map(|line| line[left..left + side].iter().copied()).collect();
+    Image { width: side, height: side, pixels }
 }
 
 /// The multiples of `unit` near the image's size, with about the same aspect ratio, whose product
@@ -114,6 +148,7 @@ impl Filter {
         match self {
             Self::Linear => 1.0,
             Self::Cubic => 2.0,
+            Self::Lanczos => 3.0,
         }
     }
 
@@ -125,6 +160,12 @@ impl Filter {
             Self::Cubic if x < 1.0 => ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0,
             Self::Cubic if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * A,
             Self::Cubic => 0.0,
+            Self::Lanczos if x == 0.0 => 1.0,
+            Self::Lanczos if x < 3.0 => {
+                let angle = std::f64::consts::PI * x;
+                angle.sin() / angle * ((angle / 3.0).sin() / (angle / 3.0))
+            }
+            Self::Lanczos => 0.0,
         }
     }
 }

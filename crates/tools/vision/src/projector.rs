@@ -8,7 +8,7 @@ pub(crate) enum NormKind {
     Rms,
 }
 
-/// Rotary position embedding of queries and keys. The base is 10000.
+/// Rotary position embedding of queries and keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rope {
     None,
@@ -18,6 +18,9 @@ pub(crate) enum Rope {
     /// Pairs are adjacent elements. The first half of the pairs is rotated by the row with the
     /// even-numbered frequencies, the second half by the column with the odd-numbered ones.
     Adjacent,
+    /// Each half of a head has pairs of elements of its own halves. The first half is rotated by the
+    /// column and the second by the line, both with the same frequencies.
+    Quarters,
 }
 
 /// Learned position embeddings.
@@ -28,6 +31,8 @@ pub(crate) enum Learned {
     Fixed,
     /// For a square grid, interpolated to that of the image.
     Interpolated,
+    /// The sum of one for the column and one for the line.
+    Axes,
 }
 
 /// How the target size of an image is chosen.
@@ -37,6 +42,12 @@ pub(crate) enum Size {
     Square,
     /// Multiples of a merged square near the image's size, within this range of rows.
     Dynamic { min: u32, max: u32 },
+    /// Tiles of the file's square and an overview. The longest side gets the length of the file, the
+    /// other one follows from the aspect ratio. Then both are stretched to whole tiles.
+    LongestSide,
+    /// Tiles of the file's square and an overview, in the grid that loses least of the image. An
+    /// image that is not larger than a tile is an overview alone.
+    BestGrid,
 }
 
 /// The filter that resizes images.
@@ -46,6 +57,8 @@ pub(crate) enum Filter {
     Linear,
     /// Cubic, with the coefficient -0.5.
     Cubic,
+    /// Windowed sine, over three zeros to each side.
+    Lanczos,
 }
 
 /// How a square of patches becomes one row.
@@ -65,8 +78,15 @@ pub(crate) enum Merge {
 pub(crate) enum Head {
     /// RMS norm and a product with `mm.input_projection.weight`, which is stored transposed.
     Norm,
+    /// The product with the square root of the width, the offsets and factors of the file, RMS norm
+    /// without weights, and a product with `mm.input_projection.weight`.
+    Standardized,
     /// Two products with GELU between them: `mm.{0}` and `mm.{1}`.
     Mlp(u32, u32),
+    /// A product with `mm.model.fc`.
+    Linear,
+    /// Layer norm and two products with GELU between them: `mm.model.mlp.0`, `.1` and `.3`.
+    NormMlp,
 }
 
 /// Positions of an image's rows in the language model.
@@ -88,8 +108,21 @@ pub enum Positions {
 pub(crate) struct Projector {
     /// `clip.projector_type`.
     pub(crate) name: &'static str,
+    /// Whether language models can read the rows. The logits of Gemma 4 after an image differ from
+    /// llama.cpp's.
+    pub(crate) usable: bool,
     pub(crate) norm: NormKind,
+    /// Width and layers of towers whose norms subtract no mean, if others do.
+    pub(crate) rms_sizes: Option<(usize, usize)>,
+    /// Whether the embedding `v.class_embd` follows those of the patches, until the last layer.
+    pub(crate) class: bool,
     pub(crate) rope: Rope,
+    /// Base of the rotations' frequencies.
+    pub(crate) rope_base: f64,
+    /// Whether values have an RMS norm without weights, and attention scores no scale.
+    pub(crate) normed_values: bool,
+    /// Whether channels are from -1 to 1 after normalization to 0 to 1.
+    pub(crate) centered: bool,
     pub(crate) learned: Learned,
     pub(crate) size: Size,
     pub(crate) filter: Filter,
@@ -105,12 +138,24 @@ pub(crate) struct Projector {
     pub(crate) positions: Positions,
     /// Text before and after an image.
     pub(crate) around: [&'static str; 2],
+    /// Text before a tile, with `ROW` and `COLUMN` in the place of its numbers from 1 on.
+    pub(crate) tile: &'static str,
+    /// Text after each line of tiles but the last.
+    pub(crate) line_end: &'static str,
+    /// Text before and after the overview that follows the tiles.
+    pub(crate) overview: [&'static str; 2],
 }
 
 const SIGLIP: Projector = Projector {
     name: "gemma3",
+    usable: true,
     norm: NormKind::Layer,
+    rms_sizes: None,
+    class: false,
     rope: Rope::None,
+    rope_base: 10000.0,
+    normed_values: false,
+    centered: false,
     learned: Learned::Fixed,
     size: Size::Square,
     filter: Filter::Linear,
@@ -121,6 +166,9 @@ const SIGLIP: Projector = Projector {
     line_breaks: false,
     positions: Positions::Bidirectional,
     around: ["<start_of_image>", "<end_of_image>"],
+    tile: "",
+    line_end: "",
+    overview: ["", ""],
 };
 
 const QWEN: Projector = Projector {
@@ -137,6 +185,7 @@ const QWEN: Projector = Projector {
     line_breaks: false,
     positions: Positions::Grid,
     around: ["<|vision_start|>", "<|vision_end|>"],
+    ..SIGLIP
 };
 
 /// All projector types. Sources: llama.cpp's `tools/mtmd`, and the configurations of published
@@ -160,10 +209,54 @@ pub(crate) const PROJECTORS: &[Projector] = &[
         line_breaks: true,
         positions: Positions::Causal,
         around: ["", "[IMG_END]"],
+        ..SIGLIP
+    },
+    Projector {
+        name: "idefics3",
+        size: Size::LongestSide,
+        filter: Filter::Lanczos,
+        merge: Merge::Concatenate,
+        merged: 1,
+        head: Head::Linear,
+        positions: Positions::Causal,
+        around: ["", ""],
+        tile: "<fake_token_around_image><row_ROW_col_COLUMN>",
+        line_end: "\n",
+        overview: ["\n\n<fake_token_around_image><global-img>", "<fake_token_around_image>"],
+        ..SIGLIP
+    },
+    Projector {
+        name: "internvl",
+        rms_sizes: Some((3200, 45)),
+        class: true,
+        size: Size::BestGrid,
+        filter: Filter::Cubic,
+        merge: Merge::Concatenate,
+        merged: 1,
+        head: Head::NormMlp,
+        positions: Positions::Causal,
+        around: ["<img>", "</img>"],
+        ..SIGLIP
+    },
+    Projector {
+        name: "gemma4v",
+        usable: false,
+        norm: NormKind::Rms,
+        rope: Rope::Quarters,
+        rope_base: 100.0,
+        normed_values: true,
+        centered: true,
+        learned: Learned::Axes,
+        size: Size::Dynamic { min: 70, max: 1120 },
+        filter: Filter::Cubic,
+        merged: 3,
+        head: Head::Standardized,
+        around: ["<|image>", "<image|>"],
+        ..SIGLIP
     },
 ];
 
 /// The names of all supported projector types.
 pub fn projector_types() -> impl Iterator<Item = &'static str> {
-    PROJECTORS.iter().map(|projector| projector.name)
+    PROJECTORS.iter().filter(|projector| projector.usable).map(|projector| projector.name)
 }

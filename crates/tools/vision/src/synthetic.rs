@@ -12,6 +12,8 @@ pub struct Case {
     pub name: &'static str,
     /// Embedding length of the language model.
     pub embedding: usize,
+    /// Layers whose features are added after layers of the language model.
+    pub deepstack: usize,
     /// Width and height of the recorded image.
     pub size: (usize, usize),
     metadata: Vec<(&'static str, Value)>,
@@ -27,6 +29,8 @@ enum Fill {
     Norm,
     /// Around 0.
     Bias,
+    /// This value.
+    Value(f32),
 }
 
 /// Sizes of a tower.
@@ -53,9 +57,15 @@ pub fn towers() -> Vec<Case> {
         qwen2("qwen2vl", qwen, (84, 56)),
         qwen25("qwen2.5vl", Sizes { layers: 4, ..qwen }, (196, 140)),
         qwen25("qwen2.5vl-resized", Sizes { layers: 3, heads: 4, ..qwen }, (130, 150)),
-        qwen3("qwen3vl", Sizes { image: 64, patch: 16, ..qwen }, (160, 96)),
+        qwen3("qwen3vl", Sizes { image: 64, patch: 16, ..qwen }, (160, 96), &[]),
+        qwen3("qwen3vl-deepstack", Sizes { image: 64, patch: 16, layers: 4, ..qwen }, (96, 96), &[0, 2]),
         pixtral("pixtral", Sizes { merged: 1, patch: 8, heads: 2, ..SIZES }, (48, 32), false),
         pixtral("pixtral-merged", Sizes { merged: 2, patch: 8, heads: 4, ..SIZES }, (70, 50), true),
+        smolvlm("smolvlm", Sizes { image: 16, ..SIZES }, (40, 20), 48),
+        gemma4("gemma4v", Sizes { merged: 3, ..SIZES }, (108, 96), false),
+        gemma4("gemma4v-resized", Sizes { merged: 3, layers: 1, ..SIZES }, (130, 90), true),
+        internvl("internvl", Sizes { image: 16, ..SIZES }, (60, 25), 6),
+        internvl("internvl-overview", Sizes { image: 16, layers: 1, ..SIZES }, (13, 16), 12),
     ]
 }
 
@@ -86,7 +96,7 @@ impl Case {
             ("clip.vision.image_mean", Value::from(vec![0.5f32, 0.4, 0.45])),
             ("clip.vision.image_std", Value::from(vec![0.5f32, 0.25, 0.3])),
         ];
-        Self { name, embedding: EMBEDDING, size, metadata, tensors: Vec::new() }
+        Self { name, embedding: EMBEDDING, deepstack: 0, size, metadata, tensors: Vec::new() }
     }
 
     fn set(&mut self, key: &'static str, value: Value) {
@@ -200,12 +210,20 @@ impl Fill {
             Self::Matrix => even * (3.0 / inputs as f32).sqrt(),
             Self::Norm => 1.0 + 0.25 * even,
             Self::Bias => 0.5 * even,
+            Self::Value(value) => value,
         }
     }
 }
 
 fn gemma(name: &'static str, sizes: Sizes, size: (usize, usize)) -> Case {
-    let mut case = Case::new(name, "gemma3", sizes, size);
+    let mut case = siglip(name, "gemma3", sizes, size);
+    case.tensor("mm.soft_emb_norm.weight", &[sizes.width], Fill::Norm);
+    case.tensor("mm.input_projection.weight", &[EMBEDDING, sizes.width], Fill::Matrix);
+    case
+}
+
+fn siglip(name: &'static str, projector: &str, sizes: Sizes, size: (usize, usize)) -> Case {
+    let mut case = Case::new(name, projector, sizes, size);
     case.set("clip.use_gelu", Value::Bool(true));
     case.set("clip.vision.projector.scale_factor", Value::U32(sizes.merged as u32));
     case.patches(sizes, false, true);
@@ -213,8 +231,69 @@ fn gemma(name: &'static str, sizes: Sizes, size: (usize, usize)) -> Case {
     case.tensor("v.position_embd.weight", &[sizes.width, patches], Fill::Bias);
     case.layers(sizes, true, true, false, false);
     case.norm("v.post_ln", sizes.width, true);
-    case.tensor("mm.soft_emb_norm.weight", &[sizes.width], Fill::Norm);
-    case.tensor("mm.input_projection.weight", &[EMBEDDING, sizes.width], Fill::Matrix);
+    case
+}
+
+fn smolvlm(name: &'static str, sizes: Sizes, size: (usize, usize), longest: u32) -> Case {
+    let mut case = siglip(name, "idefics3", sizes, size);
+    case.set("clip.vision.preproc_image_size", Value::U32(longest));
+    let joined = sizes.width * sizes.merged * sizes.merged;
+    case.linear("mm.model.fc", joined, EMBEDDING, false);
+    case
+}
+
+fn internvl(name: &'static str, sizes: Sizes, size: (usize, usize), tiles: u32) -> Case {
+    let mut case = Case::new(name, "internvl", sizes, size);
+    case.set("clip.use_gelu", Value::Bool(true));
+    case.set("clip.vision.projector.scale_factor", Value::U32(sizes.merged as u32));
+    case.set("clip.vision.preproc_min_tiles", Value::U32(1));
+    case.set("clip.vision.preproc_max_tiles", Value::U32(tiles));
+    case.patches(sizes, false, true);
+    let patches = (sizes.image / sizes.patch).pow(2);
+    case.tensor("v.class_embd", &[sizes.width], Fill::Bias);
+    case.tensor("v.position_embd.weight", &[sizes.width, patches + 1], Fill::Bias);
+    case.layers(sizes, true, true, false, false);
+    for index in 0..sizes.layers {
+        for what in ["attn_q_norm", "attn_k_norm", "ls1", "ls2"] {
+            case.tensor(format!("v.blk.{index}.{what}.weight"), &[sizes.width], Fill::Norm);
+        }
+    }
+    let joined = sizes.width * sizes.merged * sizes.merged;
+    case.norm("mm.model.mlp.0", joined, true);
+    case.linear("mm.model.mlp.1", joined, EMBEDDING, true);
+    case.linear("mm.model.mlp.3", EMBEDDING, EMBEDDING, true);
+    case
+}
+
+fn gemma4(name: &'static str, sizes: Sizes, size: (usize, usize), clamped: bool) -> Case {
+    let mut case = Case::new(name, "gemma4v", sizes, size);
+    let head = sizes.width / sizes.heads;
+    case.tensor("v.patch_embd.weight", &[sizes.patch, sizes.patch, 3, sizes.width], Fill::Matrix);
+    case.tensor("v.position_embd.weight", &[sizes.width, 200, 2], Fill::Bias);
+    case.layers(sizes, false, false, true, false);
+    for index in 0..sizes.layers {
+        let name = |what: &str| format!("v.blk.{index}.{what}");
+        case.tensor(name("attn_q_norm.weight"), &[head], Fill::Norm);
+        case.tensor(name("attn_k_norm.weight"), &[head], Fill::Norm);
+        case.tensor(name("attn_post_norm.weight"), &[sizes.width], Fill::Norm);
+        case.tensor(name("ffn_post_norm.weight"), &[sizes.width], Fill::Norm);
+        case.tensor(name("out_scale.weight"), &[1], Fill::Norm);
+        for (what, bound, value) in [
+            ("attn_q", "input_max", 0.5),
+            ("attn_v", "output_min", -0.25),
+            ("ffn_down", "input_min", -0.125),
+            ("ffn_down", "output_max", 0.75),
+        ] {
+            if clamped {
+                case.tensor(name(&format!("{what}.{bound}")), &[1], Fill::Value(value));
+            }
+        }
+    }
+    if clamped {
+        case.tensor("v.std_bias", &[sizes.width], Fill::Bias);
+        case.tensor("v.std_scale", &[sizes.width], Fill::Norm);
+    }
+    case.linear("mm.input_projection", sizes.width, EMBEDDING, false);
     case
 }
 
@@ -245,7 +324,7 @@ fn qwen25(name: &'static str, sizes: Sizes, size: (usize, usize)) -> Case {
     case
 }
 
-fn qwen3(name: &'static str, sizes: Sizes, size: (usize, usize)) -> Case {
+fn qwen3(name: &'static str, sizes: Sizes, size: (usize, usize), deepstack: &[usize]) -> Case {
     let mut case = Case::new(name, "qwen3vl_merger", sizes, size);
     case.set("clip.use_gelu", Value::Bool(true));
     case.set("clip.vision.spatial_merge_size", Value::U32(sizes.merged as u32));
@@ -255,6 +334,13 @@ fn qwen3(name: &'static str, sizes: Sizes, size: (usize, usize)) -> Case {
     case.layers(sizes, true, true, false, true);
     case.norm("v.post_ln", sizes.width, true);
     qwen_merger(&mut case, sizes);
+    case.deepstack = deepstack.len();
+    let joined = sizes.width * sizes.merged * sizes.merged;
+    for layer in deepstack {
+        case.norm(&format!("v.deepstack.{layer}.norm"), joined, true);
+        case.linear(&format!("v.deepstack.{layer}.fc1"), joined, joined, true);
+        case.linear(&format!("v.deepstack.{layer}.fc2"), joined, EMBEDDING, true);
+    }
     case
 }
 

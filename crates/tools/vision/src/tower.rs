@@ -10,8 +10,9 @@ use crate::Error;
 use crate::build::{Input, TowerGraph, build};
 use crate::description::Description;
 use crate::layout::Layout;
-use crate::preprocess::preprocess;
-use crate::projector::{Learned, Size};
+use crate::preprocess::{Normalized, preprocess};
+use crate::projector::{Learned, Projector, Size};
+use crate::surroundings::texts;
 use crate::weights::Weights;
 
 /// A vision tower on a device, ready for any number of images.
@@ -36,8 +37,11 @@ pub struct EncodedImage {
     pub rows: Vec<f32>,
     /// Length of a row.
     pub width: usize,
-    /// Columns and lines of the grid of rows, without line breaks.
+    /// Columns and lines of the grid of rows, without line breaks; of the overview if the image has
+    /// tiles.
     pub grid: (usize, usize),
+    /// Texts around and between the rows, in order: each with the number of rows before it.
+    pub texts: Vec<(usize, String)>,
 }
 
 impl EncodedImage {
@@ -76,6 +80,8 @@ impl Tower {
             *max = (*max).min(u32::try_from(rows).unwrap_or(u32::MAX)).max(1);
             *min = (*min).min(*max);
         }
+        let tiles = (rows / self.description.rows_of_square().max(1)).saturating_sub(1);
+        self.description.tiling.iter_mut().for_each(|tiling| tiling.limit(tiles));
     }
 
     /// The description of the tower.
@@ -110,19 +116,41 @@ impl Tower {
         if image.width == 0 || image.height == 0 {
             return Err(Error::Image("the image has no pixels".to_owned()));
         }
-        let image = preprocess(image, &self.description);
+        let (images, tiles) = preprocess(image, &self.description);
+        let (mut rows, mut grid, mut of_tile) = (Vec::new(), (0, 0), 0);
+        for image in &images {
+            let layout = self.encode_normalized(image, &mut rows)?;
+            grid = layout.grid;
+            if of_tile == 0 {
+                of_tile = rows.len() / self.width.max(1);
+            }
+        }
+        let count = rows.len() / self.width.max(1);
+        let texts = texts(&self.description.projector, tiles, of_tile, count);
+        Ok(EncodedImage { rows, width: self.width, grid, texts })
+    }
+
+    /// Computes the rows of a resized image or of a tile, and adds them to `all`.
+    fn encode_normalized(&mut self, image: &Normalized, all: &mut Vec<f32>) -> Result<Layout, Error> {
         let patch = self.description.patch;
         let layout = Layout::new(&self.description, image.width / patch, image.height / patch);
-        let rotations = layout.rotations(self.description.projector.rope, self.description.head());
+        let Projector { rope, rope_base, learned, .. } = self.description.projector;
+        let rotations = layout.rotations(rope, rope_base, self.description.head());
         let (patches, window) = (layout.len(), layout.window());
         let mut values = Vec::new();
         for input in &self.inputs {
             let (shape, elements) = match input {
-                Input::Pixels => (vec![1, patches, 3 * patch * patch], layout.pixels(&image, patch)),
+                Input::Pixels => (vec![1, patches, 3 * patch * patch], layout.pixels(image, patch)),
                 Input::Positions => {
                     let (table, side) = self.positions.as_ref().map_or((&[][..], 0), |(table, side)| (table, *side));
                     let width = self.description.width;
-                    (vec![1, patches, width], layout.positions(table, side, width, &self.description))
+                    let positions = match learned {
+                        Learned::Axes => layout.axis_positions(table, side, width).ok_or_else(|| {
+                            Error::Image(format!("one side of the image is too long: at most {side} patches"))
+                        })?,
+                        _ => layout.positions(table, side, width, &self.description),
+                    };
+                    (vec![1, patches, width], positions)
                 }
                 Input::Cosines => (vec![1, patches, rotations[0].len() / patches.max(1)], rotations[0].clone()),
                 Input::Sines => (vec![1, patches, rotations[1].len() / patches.max(1)], rotations[1].clone()),
@@ -139,12 +167,12 @@ impl Tower {
         if rows.len() != expected {
             return Err(Error::Output { found: rows.len(), expected });
         }
-        Ok(self.arranged(rows, &layout))
+        self.arrange(rows, &layout, all);
+        Ok(layout)
     }
 
-    /// The rows line by line, without padding, with line breaks if the tower has them.
-    fn arranged(&self, rows: &[f32], layout: &Layout) -> EncodedImage {
-        let mut arranged = Vec::with_capacity(rows.len());
+    /// Adds the rows line by line, without padding, with line breaks if the tower has them.
+    fn arrange(&self, rows: &[f32], layout: &Layout, arranged: &mut Vec<f32>) {
         let (columns, lines) = layout.grid;
         for (line, own) in layout.rows.chunks_exact(columns.max(1)).enumerate() {
             own.iter().for_each(|&row| arranged.extend_from_slice(&rows[row * self.width..][..self.width]));
@@ -152,7 +180,6 @@ impl Tower {
                 arranged.extend_from_slice(line_break);
             }
         }
-        EncodedImage { rows: arranged, width: self.width, grid: layout.grid }
     }
 }
 
@@ -161,9 +188,14 @@ fn positions(weights: Weights<'_>, description: &Description, learned: Learned) 
     let name = "v.position_embd.weight";
     let info = weights.0.expect_tensor(name)?.info();
     let count = info.shape().get(1).map_or(1, |size| *size as usize);
+    if learned == Learned::Axes {
+        return Ok((weights.floats(name, &[description.width, count, 2])?, count));
+    }
     let side = match learned {
         Learned::Fixed => description.image / description.patch,
         _ => count.isqrt().max(1),
     };
-    Ok((weights.floats(name, &[description.width, side * side])?, side))
+    // That of a class embedding is behind them.
+    let rows = side * side + usize::from(description.projector.class);
+    Ok((weights.floats(name, &[description.width, rows])?, side))
 }

@@ -6,6 +6,7 @@
 //! deferred to later commands.
 
 mod attention;
+mod deepstack;
 mod delta_net;
 mod expert_tiles;
 mod feed_forward;
@@ -60,6 +61,8 @@ pub(crate) struct StepRecorder<'a> {
     input: Option<&'a DeviceLinear>,
     /// In models with several residual streams.
     streams: Option<&'a DeviceStreams>,
+    /// Index of the first recorded layer in the model.
+    first_layer: usize,
 }
 
 impl<'a> StepRecorder<'a> {
@@ -84,7 +87,13 @@ impl<'a> StepRecorder<'a> {
             state: StepState::default(),
             input: None,
             streams: None,
+            first_layer: 0,
         }
+    }
+
+    /// Makes this the step of a stage that starts with this layer of the model.
+    pub(crate) fn with_first_layer(self, first_layer: usize) -> Self {
+        Self { first_layer, ..self }
     }
 
     /// Makes this the step of a prediction head with this input projection.
@@ -139,7 +148,7 @@ impl<'a> StepRecorder<'a> {
         if let Some(streams) = streams {
             self.start_streams(streams)?;
         }
-        for layer in layers {
+        for (index, layer) in (self.first_layer..).zip(layers) {
             let mixing = layer.streams.as_ref().zip(streams);
             if let Some((mixing, streams)) = mixing {
                 self.predict_streams(mixing, streams)?;
@@ -152,6 +161,9 @@ impl<'a> StepRecorder<'a> {
                 (Some(block), Some(inputs), None) => self.per_layer(block, inputs)?,
                 (Some(block), Some(inputs), Some(streams)) => self.per_layer_streams(block, inputs, streams)?,
                 _ => {}
+            }
+            if index < shape.deepstack_layers {
+                self.add_deepstack_rows(index, staging)?;
             }
         }
         self.flush_partial_sums()?;

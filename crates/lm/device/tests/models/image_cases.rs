@@ -13,12 +13,19 @@ pub(crate) struct ImageCase {
     pub(crate) grid: (usize, usize),
     /// `causal`, `bidirectional` or `grid`.
     pub(crate) placed: &'static str,
+    /// Layers after which features of the image are added.
+    pub(crate) deepstack: usize,
 }
 
 impl ImageCase {
+    /// Length of a row: an embedding, and what is added after each of the first layers.
+    pub(crate) fn width(&self) -> usize {
+        self.model.recipe.embedding * (1 + self.deepstack)
+    }
+
     /// Random rows of the image.
     pub(crate) fn rows(&self) -> Vec<f32> {
-        let count = self.grid.0 * self.grid.1 * self.model.recipe.embedding;
+        let count = self.grid.0 * self.grid.1 * self.width();
         // Uniform from -1 to 1, by a linear congruential generator.
         let mut state = 12345u32;
         let next = || {
@@ -36,13 +43,25 @@ pub(crate) fn all() -> Vec<ImageCase> {
     let case = |name, model_name, placed, grid| {
         let model = model(model_name)?;
         let tokens = model.tokens(24);
-        Some(ImageCase { name, before: tokens[..13].to_vec(), after: tokens[13..].to_vec(), grid, placed, model })
+        let (before, after) = (tokens[..13].to_vec(), tokens[13..].to_vec());
+        Some(ImageCase { name, before, after, grid, placed, model, deepstack: 0 })
+    };
+    let deepstack = |case: ImageCase, count: usize| {
+        let mut model = case.model;
+        model.recipe.layers = count + 1;
+        let key = format!("{}.n_deepstack_layers", model.recipe.architecture);
+        model.metadata.push((key, (count as u32).into()));
+        // llama.cpp does not rotate pairs that interleaved sections leave over.
+        let key = format!("{}.rope.dimension_sections", model.recipe.architecture);
+        model.metadata.push((key, vec![4i32, 4, 4, 0].into()));
+        ImageCase { model, deepstack: count, ..case }
     };
     [
         case("image-llama", "llama", "causal", (5, 4)),
         case("image-gemma3", "gemma3", "bidirectional", (5, 5)),
         case("image-qwen35", "qwen35", "grid", (6, 3)),
         case("image-qwen2vl", "qwen2vl", "grid", (3, 6)),
+        case("image-qwen3vl", "qwen3vl", "grid", (4, 5)).map(|case| deepstack(case, 2)),
     ]
     .into_iter()
     .flatten()

@@ -50,7 +50,8 @@ fn engine(device: &Device) -> Result<(), String> {
     let engine = Engine::start(Box::new(model), Arc::clone(&tokenizer), settings);
     let image = |name: &[u8], count: usize, factor: f32| {
         let rows = (0..count * case.recipe.embedding).map(|at| ((at * 7 % 13) as f32 - 6.0) * factor).collect();
-        let rows = ImageRows { rows, width: case.recipe.embedding, positions: ImagePositions::Bidirectional };
+        let positions = ImagePositions::Bidirectional;
+        let rows = ImageRows { rows, width: case.recipe.embedding, positions, texts: Vec::new() };
         engine.images().get::<OutOfImageTokens>(name, || Ok(rows)).map_err(|error| text(&error))
     };
     let (cat, dog) = (image(b"cat", 30, 0.1)?, image(b"dog", 21, 0.2)?);
@@ -127,7 +128,7 @@ fn check(device: &Device, case: &ImageCase) -> Result<(), String> {
         "bidirectional" => ImagePositions::Bidirectional,
         _ => ImagePositions::Causal,
     };
-    let rows = ImageRows { rows: case.rows(), width: case.model.recipe.embedding, positions };
+    let rows = ImageRows { rows: case.rows(), width: case.width(), positions, texts: Vec::new() };
     let image = images.get::<OutOfImageTokens>(b"image", || Ok(rows)).map_err(|error| text(&error))?;
     let tokens: Vec<u32> =
         case.before.iter().copied().chain(image.tokens()).chain(case.after.iter().copied()).collect();

@@ -45,6 +45,8 @@ pub struct Config {
     pub kv_layers: Vec<Option<usize>>,
     /// Length of a layer's per-layer embedding, in models that have one.
     pub per_layer_length: Option<usize>,
+    /// How many of the first layers are followed by an addition of features of images (deepstack).
+    pub deepstack_layers: usize,
     /// Residual streams, if there are several.
     pub streams: Option<StreamConfig>,
     /// Sparsity of the activations of each layer.
@@ -234,6 +236,7 @@ impl Config {
             value_length,
             window_lengths,
             per_layer_length: per_layer_length(&keys, traits)?,
+            deepstack_layers: deepstack_layers(&keys, layers)?,
             streams: StreamConfig::read(&keys, traits)?,
             sparsity: sparsity(&keys, traits, count)?,
             feed_forward,
@@ -267,6 +270,7 @@ impl Config {
             sparsity: vec![self.sparsity[layer]],
             blocks: vec![self.blocks[layer]],
             delta_net: None,
+            deepstack_layers: 0,
             ..self
         }
     }
@@ -387,6 +391,14 @@ fn logit_scale(keys: &Keys<'_>, traits: &ArchitectureTraits, embedding: usize) -
             Ok(1.0 / scale.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key("logit_scale")))?)
         }
     }
+}
+
+fn deepstack_layers(keys: &Keys<'_>, layers: usize) -> Result<usize, ModelError> {
+    let count = keys.integer("n_deepstack_layers")?.unwrap_or(0);
+    usize::try_from(count).ok().filter(|count| *count <= layers).ok_or_else(|| {
+        let reason = format!("{count} is out of range: 0 to {layers}");
+        ModelError::config(keys.key("n_deepstack_layers"), reason)
+    })
 }
 
 /// The soft cap from the file, or else the default of the architecture; 0 means none.

@@ -14,7 +14,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "attention.sliding_window_pattern",
     "classifier.output_labels",
     "deepstack_mapping",
-    "n_deepstack_layers",
     "rope.dimension_sections",
     "rope.freq_base_swa",
     "rope.scaling.finetuned",

@@ -82,6 +82,8 @@ impl ChatImages {
             };
         };
         let encode = |(bytes, name): (Vec<u8>, String)| {
+            // Before the work for an image, which takes seconds.
+            app.served.engine.check_queue().map_err(|error| app.failure(error))?;
             let failed = |what: String| ApiError::field(&name, format!("cannot be used: {what}"));
             app.served.engine.images().get(&bytes, || encoder.encode(&bytes).map_err(Failed::Image)).map_err(|error| {
                 match error {

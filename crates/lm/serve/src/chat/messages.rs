@@ -67,6 +67,12 @@ fn check_part(part: &Json, path: String) -> Result<(), ApiError> {
             None => Err(ApiError::field(fields.name("text"), "is missing")),
         },
         "image_url" => {
+            if fields.text("text")?.is_some_and(|text| !text.is_empty()) {
+                return Err(ApiError::field(
+                    fields.name("text"),
+                    "is in a part of type `image_url`: send a part for each",
+                ));
+            }
             let image = fields.object("image_url")?;
             let image = image.ok_or_else(|| ApiError::field(fields.name("image_url"), "is missing"))?;
             match image.text("url")? {
@@ -203,6 +209,10 @@ mod tests {
             (
                 r#"[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]"#,
                 "messages[0].content[0].image_url.url",
+            ),
+            (
+                r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"},"text":"y"}]}]"#,
+                "messages[0].content[0].text",
             ),
             (r#"[{"role":"user","content":[{"type":"input_audio"}]}]"#, "messages[0].content[0].type"),
             (r#"[{"role":"user","content":[{"type":"text"}]}]"#, "messages[0].content[0].text"),

@@ -90,9 +90,8 @@ fn prepare(app: &App, body: &Json) -> Result<PreparedChat, ApiError> {
         param: Some("messages".into()),
         ..ApiError::new(StatusCode::BAD_REQUEST, format!("{error}: {}", error.hint()))
     })?;
-    let around = app.served.images.as_ref().map(|encoder| encoder.around()).unwrap_or_default();
     let start = |text: &str| app.prompt(text);
-    let prompt = encode_with_images(&app.served.tokenizer, &text, &marker, &images, around, start)
+    let prompt = encode_with_images(&app.served.tokenizer, &text, &marker, &images, start)
         .map_err(|error| ApiError::field("messages", format!("cannot be rendered: {error}")))?;
     Ok(PreparedChat { params, prompt, images, calls: tools.calls })
 }

@@ -1,5 +1,10 @@
 //! Errors have the right status.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roci_engine::ImageRows;
+use roci_serve::ImageEncoder;
 use serde_json::{Value, json};
 
 use crate::http;
@@ -126,6 +131,38 @@ fn a_full_queue_is_reported_with_retry_after() {
     drop((first, second));
     server.wait("room", |now| now.running == 0 && now.waiting == 0);
     server.chat("me too", json!({}));
+}
+
+/// Counts the images that it refuses.
+struct NoImages(AtomicUsize);
+
+impl ImageEncoder for NoImages {
+    fn encode(&self, _: &[u8]) -> Result<ImageRows, String> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Err("there is no tower".to_owned())
+    }
+}
+
+#[test]
+fn a_full_queue_refuses_an_image_before_it_is_computed() {
+    let encoder = Arc::new(NoImages(AtomicUsize::new(0)));
+    let images: Arc<dyn ImageEncoder> = Arc::<NoImages>::clone(&encoder);
+    let delay = std::time::Duration::from_millis(5);
+    let mut setup = TestServerOptions { delay, images: Some(images), ..Default::default() };
+    (setup.engine.max_batch, setup.engine.max_waiting) = (1, 0);
+    let server = setup.start();
+    let url = json!({"url": "data:image/png;base64,Y2F0"});
+    let message = json!({"role": "user", "content": [{"type": "image_url", "image_url": url}]});
+    let image = json!({ "messages": [message] });
+    let body = ask("forever", json!({"stream": true})).to_string();
+    let first = http::send(server.address, "POST", "/v1/chat/completions", body.as_bytes(), "").expect("an answer");
+    assert_eq!(check(&server.post("/v1/chat/completions", &image), 429)["code"], "queue_full");
+    assert_eq!(encoder.0.load(Ordering::Relaxed), 0);
+    drop(first);
+    server.wait("room", |now| now.running == 0 && now.waiting == 0);
+    let error = check(&server.post("/v1/chat/completions", &image), 400);
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("there is no tower")), "{error}");
+    assert_eq!(encoder.0.load(Ordering::Relaxed), 1);
 }
 
 #[test]

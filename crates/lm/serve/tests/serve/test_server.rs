@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use roci_engine::{Drafter, Engine, Settings, Speculation, Statistics};
 use roci_lm::architecture::Pooling;
 use roci_lm::template::ChatTemplate;
-use roci_serve::{Handle, ServeSettings, ServedModel, Server, ShutdownSummary};
+use roci_serve::{Handle, ImageEncoder, ServeSettings, ServedModel, Server, ShutdownSummary};
 use serde_json::{Value, json};
 
 use crate::fake_model::FakeModel;
@@ -36,6 +36,7 @@ pub(crate) struct TestServerOptions {
     pub(crate) pooling: Pooling,
     /// Whether tokens are drafted by n-gram lookup.
     pub(crate) lookup: bool,
+    pub(crate) images: Option<Arc<dyn ImageEncoder>>,
 }
 
 impl Default for TestServerOptions {
@@ -49,6 +50,7 @@ impl Default for TestServerOptions {
             template: None,
             pooling: Pooling::Mean,
             lookup: false,
+            images: None,
         }
     }
 }
@@ -64,7 +66,7 @@ impl TestServerOptions {
             engine: Engine::start_with(Box::new(model), Arc::clone(&tokenizer), self.engine.clone(), speculation),
             tokenizer,
             template: Arc::new(ChatTemplate::of_model(self.template, "<s>", "</s>")),
-            images: None,
+            images: self.images.clone(),
             pair_template: None,
             model: "fake".into(),
             created: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use roci_base::env;
-use roci_engine::{Engine, Forward, Image, PromptEncoder, Settings, encode_with_images};
+use roci_engine::{Engine, Image, PromptEncoder, Settings, encode_with_images};
 use roci_gguf::Gguf;
 use roci_hal::registry::AUTO;
 use roci_hal::{Device, Registry};
 use roci_lm::architecture::Model;
 use roci_lm::llama2c;
 use roci_lm_device::{CacheType, DeviceModel};
-use roci_serve::ImageEncoder as _;
 use roci_tokenizer::Tokenizer;
 
 use super::placement::{self, DevicePlacement};
@@ -83,9 +82,8 @@ impl LoadedModel {
         images: &[Arc<Image>],
         parse_special: bool,
     ) -> Result<Vec<u32>, LanguageError> {
-        let around = self.vision.as_ref().map_or(["", ""], |vision| vision.around());
         let start = |text: &str| self.prompts.encode(text, parse_special);
-        Ok(encode_with_images(&self.prompts.tokenizer, text, marker, images, around, start)?)
+        Ok(encode_with_images(&self.prompts.tokenizer, text, marker, images, start)?)
     }
 }
 
@@ -165,7 +163,7 @@ pub(crate) fn load(
     let message = format!("loading {} ({})", summary.name, units::bytes(summary.file_bytes));
     let forward = load_on_devices(&file, model, &devices, &device_options, &message, printer)?;
     summary.placement = placement::placement(&devices, forward.estimate());
-    let load = |vision: VisionFile| vision.load(first, forward.limits(), forward.has_grid_positions());
+    let load = |vision: VisionFile| vision.load(first, &forward);
     let vision = vision.map(load).transpose()?.map(Arc::new);
     // A prediction head is one layer, on the device with the model's last layers.
     let last = &devices[devices.len().saturating_sub(1)..];

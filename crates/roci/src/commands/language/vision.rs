@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roci_base::Hint as _;
-use roci_engine::{Engine, Image, ImagePositions, ImageRows, Limits};
+use roci_engine::{Engine, Forward as _, Image, ImagePositions, ImageRows};
 use roci_gguf::Gguf;
 use roci_hal::Device;
+use roci_lm_device::DeviceModel;
 use roci_serve::ImageEncoder;
 use roci_vision::{Description, Positions, Tower};
 
@@ -23,6 +24,7 @@ impl VisionFile {
     pub(super) fn open(path: &Path) -> Result<Self, LanguageError> {
         let file = Gguf::open(path).map_err(|source| LanguageError::File { path: path.to_owned(), source })?;
         let description = Description::new(&file).map_err(|source| vision_error(path, source))?;
+        description.check_usable().map_err(|source| vision_error(path, source))?;
         Ok(Self { path: path.to_owned(), file, description })
     }
 
@@ -35,14 +37,16 @@ impl VisionFile {
         }
     }
 
-    /// Loads the tower for a model; `grids` is whether the model has M-RoPE.
-    pub(super) fn load(self, device: Device, limits: &Limits, grids: bool) -> Result<Vision, LanguageError> {
-        let embedding = limits.embedding;
+    /// Loads the tower for a model.
+    pub(super) fn load(self, device: Device, model: &DeviceModel) -> Result<Vision, LanguageError> {
+        let limits = model.limits();
+        // Rows have features for the first layers behind the embedding.
+        let embedding = limits.embedding * (1 + model.model().config.deepstack_layers);
         let mut tower = Tower::load(&self.file, device).map_err(|source| vision_error(&self.path, source))?;
         if tower.width() != embedding {
             return Err(LanguageError::VisionWidth { path: self.path, rows: tower.width(), embedding });
         }
-        if self.description.positions() == Positions::Grid && !grids {
+        if self.description.positions() == Positions::Grid && !model.has_grid_positions() {
             return Err(LanguageError::VisionPositions { path: self.path });
         }
         // Leaves room for text in the context.
@@ -70,7 +74,7 @@ impl Vision {
             Positions::Grid => ImagePositions::Grid { columns, lines },
             _ => ImagePositions::Causal,
         };
-        Ok(ImageRows { rows: encoded.rows, width: encoded.width, positions })
+        Ok(ImageRows { rows: encoded.rows, width: encoded.width, positions, texts: encoded.texts })
     }
 
     /// The image in this file.
@@ -93,10 +97,6 @@ impl ImageEncoder for Vision {
             None => error.to_string(),
         };
         self.rows(bytes).map_err(text)
-    }
-
-    fn around(&self) -> [&str; 2] {
-        self.description.around()
     }
 }
 

@@ -1,15 +1,16 @@
 //! The graph of a tower, for any number of patches.
 
+mod attention;
+mod head;
+
 use roci_graph::graph::{DeclaredType, Dim};
-use roci_graph::ops::attention::{Attention, Rotary, Scores};
 use roci_graph::ops::elementwise::{Binary, Unary};
-use roci_graph::ops::reduction::ReduceKind;
-use roci_graph::ops::{AttentionOp, Movement, Norm, Product, Reduction};
+use roci_graph::ops::{Elementwise, Movement, Norm, Product};
 use roci_graph::{DType, Graph, Op, Tensor, ValueId};
 
 use crate::Error;
 use crate::description::{Activation, Description};
-use crate::projector::{Head, Learned, Merge, NormKind, Rope};
+use crate::projector::{Learned, NormKind, Rope};
 use crate::weights::{Weights, layer, transposed};
 
 /// The symbol of the number of patches, and the name of the input that has them.
@@ -45,18 +46,32 @@ pub(crate) fn build(weights: Weights<'_>, description: &Description) -> Result<T
     let mut builder = Builder { graph, weights, description, inputs: Vec::new() };
     let width = description.width;
     let mut x = builder.embed_patches()?;
+    if description.projector.class {
+        x = builder.append_class(x)?;
+    }
     if builder.weights.has("v.pre_ln.weight") {
         x = builder.norm(x, "v.pre_ln", width)?;
     }
     let tables = builder.tables();
+    let mut features = Vec::new();
     for index in 0..description.layers {
         x = builder.layer(x, index, &tables)?;
+        features.extend(builder.deepstack(x, index)?);
     }
     if builder.weights.has("v.post_ln.weight") {
         x = builder.norm(x, "v.post_ln", width)?;
     }
+    if description.projector.class {
+        let bounds = [0i64, -1, 1].map(|bound| builder.constant("class", Tensor::vector(vec![bound])));
+        x = builder.node("class", Movement::Slice, &[x, bounds[0], bounds[1], bounds[2]]);
+    }
     let (x, columns) = builder.merge(x)?;
-    let (x, outputs) = builder.head(x, columns)?;
+    let (mut x, mut outputs) = builder.head(x, columns)?;
+    if !features.is_empty() {
+        outputs *= 1 + features.len();
+        let parts: Vec<ValueId> = std::iter::once(x).chain(features).collect();
+        x = builder.node("deepstack", Movement::Concat { axis: -1 }, &parts);
+    }
     builder.graph.outputs.push(x);
     Ok(TowerGraph { graph: builder.graph, inputs: builder.inputs, outputs })
 }
@@ -123,7 +138,25 @@ impl Builder<'_> {
 
     fn linear(&mut self, x: ValueId, name: &str, inputs: usize, outputs: usize) -> Result<ValueId, Error> {
         let matrix = self.weights.matrix(&format!("{name}.weight"), inputs, outputs)?;
-        self.product(x, name, matrix, outputs)
+        let x = self.clamped(x, &format!("{name}.input"))?;
+        let y = self.product(x, name, matrix, outputs)?;
+        self.clamped(y, &format!("{name}.output"))
+    }
+
+    /// Clamps to the range of the file, if it has one.
+    fn clamped(&mut self, x: ValueId, name: &str) -> Result<ValueId, Error> {
+        let bound = |bound: &str| -> Result<Option<f32>, Error> {
+            let name = format!("{name}_{bound}");
+            let values = if self.weights.has(&name) { self.weights.floats(&name, &[1])? } else { Vec::new() };
+            Ok(values.first().copied())
+        };
+        let (least, most) = (bound("min")?, bound("max")?);
+        if least.is_none() && most.is_none() {
+            return Ok(x);
+        }
+        let bounds = [least.unwrap_or(f32::MIN), most.unwrap_or(f32::MAX)];
+        let [least, most] = bounds.map(|bound| self.constant(name, Tensor::scalar(bound)));
+        Ok(self.node(name, Elementwise::Clip, &[x, least, most]))
     }
 
     /// The number of outputs of a matrix in the file.
@@ -145,6 +178,17 @@ impl Builder<'_> {
         kind: NormKind,
         width: usize,
     ) -> Result<ValueId, Error> {
+        self.norm_by(x, weight, bias, (kind, self.description.epsilon), width)
+    }
+
+    fn norm_by(
+        &mut self,
+        x: ValueId,
+        weight: &str,
+        bias: Option<&str>,
+        (kind, epsilon): (NormKind, f32),
+        width: usize,
+    ) -> Result<ValueId, Error> {
         let scale = self.weights.vector(weight, width)?;
         let scale = self.constant(weight, scale);
         let mut operands = vec![x, scale];
@@ -153,7 +197,7 @@ impl Builder<'_> {
             let vector = self.weights.vector(bias, width)?;
             operands.push(self.constant(bias, vector));
         }
-        let (rms, epsilon) = (kind == NormKind::Rms, self.description.epsilon);
+        let rms = kind == NormKind::Rms;
         let y = self.node(weight, Norm::Layer { axis: -1, epsilon, rms, stash: DType::F32 }, &operands);
         match bias {
             Some(bias) if rms => {
@@ -185,6 +229,18 @@ impl Builder<'_> {
         Ok(x)
     }
 
+    /// Appends the class embedding, whose position is behind those of the patches.
+    fn append_class(&mut self, x: ValueId) -> Result<ValueId, Error> {
+        let Description { width, image, patch, .. } = *self.description;
+        let patches = (image / patch).pow(2);
+        let mut class = self.weights.floats("v.class_embd", &[width])?;
+        let positions = self.weights.floats("v.position_embd.weight", &[width, patches + 1])?;
+        class.iter_mut().zip(&positions[patches * width..]).for_each(|(class, position)| *class += position);
+        let class = Tensor::new([1, 1, width], class).map_err(|_| Error::Unsupported("empty matrices"))?;
+        let class = self.constant("v.class_embd", class);
+        Ok(self.node("v.class_embd", Movement::Concat { axis: 1 }, &[x, class]))
+    }
+
     fn tables(&mut self) -> Tables {
         let pairs = self.description.head() / 2;
         let rotations = (self.description.projector.rope != Rope::None)
@@ -203,70 +259,39 @@ impl Builder<'_> {
         let normed = self.norm(x, &layer(index, "ln1"), width)?;
         let attended = self.attention(normed, index, tables)?;
         let attended = self.linear(attended, &layer(index, "attn_out"), width, width)?;
+        let attended = self.scaled(attended, &layer(index, "ls1.weight"))?;
+        let attended = self.post_norm(attended, &layer(index, "attn_post_norm.weight"))?;
         let x = self.add(&layer(index, "attention"), x, attended);
         let normed = self.norm(x, &layer(index, "ln2"), width)?;
         let fed = self.feed_forward(normed, index)?;
-        Ok(self.add(&layer(index, "feed_forward"), x, fed))
+        let fed = self.post_norm(fed, &layer(index, "ffn_post_norm.weight"))?;
+        let fed = self.scaled(fed, &layer(index, "ls2.weight"))?;
+        let x = self.add(&layer(index, "feed_forward"), x, fed);
+        self.scaled(x, &layer(index, "out_scale.weight"))
     }
 
-    fn attention(&mut self, x: ValueId, index: usize, tables: &Tables) -> Result<ValueId, Error> {
-        let (width, heads) = (self.description.width, self.description.heads);
-        let [mut q, mut k, mut v] = self.projections(x, index)?;
-        if let Some((cosines, sines)) = tables.rotations {
-            let interleaved = self.description.projector.rope == Rope::Adjacent;
-            let rotary = Rotary { interleaved, rotary_dim: 0, heads: Some(heads) };
-            let name = layer(index, "rope");
-            [q, k] = [q, k].map(|x| self.node(&name, AttentionOp::Rotary(rotary), &[x, cosines, sines]));
+    /// The norm of a block's output, if the file has it.
+    fn post_norm(&mut self, x: ValueId, weight: &str) -> Result<ValueId, Error> {
+        match self.weights.has(weight) {
+            true => self.norm_of(x, weight, None, self.description.projector.norm, self.description.width),
+            false => Ok(x),
         }
-        let windowed = self.description.is_windowed(index);
-        let window = self
-            .description
-            .windows
-            .filter(|_| windowed)
-            .map(|windows| (windows.side * windows.side * self.description.square()) as i64);
-        if let Some(window) = window {
-            let name = layer(index, "window");
-            [q, k, v] = [q, k, v].map(|x| self.reshape(&name, x, &[-1, window, width as i64]));
-        }
-        let attention = Attention {
-            scale: None,
-            causal: false,
-            pads_mask: false,
-            heads: (Some(heads), Some(heads)),
-            softcap: 0.0,
-            scores: Scores::Weights,
-        };
-        let mask = tables.masks.map(|(whole, windows)| if windowed { windows } else { whole });
-        let operands: Vec<ValueId> = [q, k, v].into_iter().chain(mask).collect();
-        let y = self.node(&layer(index, "attention"), AttentionOp::Attention(attention), &operands);
-        Ok(match window {
-            Some(_) => self.reshape(&layer(index, "window"), y, &[1, -1, width as i64]),
-            None => y,
-        })
     }
 
-    /// Queries, keys and values, from one fused matrix or from three.
-    fn projections(&mut self, x: ValueId, index: usize) -> Result<[ValueId; 3], Error> {
-        let width = self.description.width;
-        let fused = layer(index, "attn_qkv");
-        if !self.weights.has(&format!("{fused}.weight")) {
-            let mut linear = |what: &str| self.linear(x, &layer(index, what), width, width);
-            return Ok([linear("attn_q")?, linear("attn_k")?, linear("attn_v")?]);
-        }
-        let matrix = self.weights.floats(&format!("{fused}.weight"), &[width, 3 * width])?;
-        let bias = format!("{fused}.bias");
-        let bias = if self.weights.has(&bias) { Some(self.weights.floats(&bias, &[3 * width])?) } else { None };
-        let mut parts = Vec::new();
-        for part in 0..3 {
-            let rows = transposed(&matrix[part * width * width..][..width * width], width, width);
-            let mut y = self.product(x, &layer(index, ["attn_q", "attn_k", "attn_v"][part]), rows, width)?;
-            if let Some(bias) = &bias {
-                let vector = self.constant(&fused, Tensor::vector(bias[part * width..][..width].to_vec()));
-                y = self.add(&fused, y, vector);
-            }
-            parts.push(y);
-        }
-        Ok([parts[0], parts[1], parts[2]])
+    /// RMS norm without weights.
+    fn plain_norm(&mut self, x: ValueId, name: &str, width: usize) -> ValueId {
+        let scale = self.constant(name, Tensor::vector(vec![1f32; width]));
+        let epsilon = self.description.epsilon;
+        self.node(name, Norm::Layer { axis: -1, epsilon, rms: true, stash: DType::F32 }, &[x, scale])
+    }
+
+    /// The product with a vector or a number of the file, if it has it.
+    fn scaled(&mut self, x: ValueId, name: &str) -> Result<ValueId, Error> {
+        let Some(tensor) = self.weights.0.tensor(name) else { return Ok(x) };
+        let length = if tensor.info().values() == 1 { 1 } else { self.description.width };
+        let vector = self.weights.vector(name, length)?;
+        let vector = self.constant(name, vector);
+        Ok(self.node(name, Binary::Mul, &[x, vector]))
     }
 
     fn feed_forward(&mut self, x: ValueId, index: usize) -> Result<ValueId, Error> {
@@ -296,57 +321,5 @@ impl Builder<'_> {
             Activation::Silu => Unary::Swish { alpha: 1.0 },
         };
         self.node("activation", kind, &[x])
-    }
-
-    /// Rows of merged squares, and the length of a row.
-    fn merge(&mut self, x: ValueId) -> Result<(ValueId, usize), Error> {
-        let (width, square) = (self.description.width, self.description.square());
-        let concatenated = |builder: &mut Self, x| builder.reshape("merge", x, &[1, -1, (square * width) as i64]);
-        Ok(match self.description.projector.merge {
-            Merge::Mean => {
-                let squares = self.reshape("merge", x, &[1, -1, square as i64, width as i64]);
-                let axes = self.constant("merge", Tensor::vector(vec![2i64]));
-                let mean = Reduction::Reduce { fold: ReduceKind::Mean, keep: false, noop_with_empty_axes: false };
-                (self.node("merge", mean, &[squares, axes]), width)
-            }
-            Merge::Concatenate => (concatenated(self, x), square * width),
-            Merge::Product if !self.weights.has("mm.patch_merger.weight") => (x, width),
-            Merge::Product => {
-                let x = self.norm_of(x, "mm.input_norm.weight", None, NormKind::Rms, width)?;
-                let x = concatenated(self, x);
-                // The file orders columns by channel, the rows here by patch.
-                let rows = self.weights.floats("mm.patch_merger.weight", &[square * width, width])?;
-                let by_patch = |at: usize| {
-                    let (row, column) = (at / (square * width), at % (square * width));
-                    rows[row * square * width + column % width * square + column / width]
-                };
-                let rows: Vec<f32> = (0..rows.len()).map(by_patch).collect();
-                (self.product(x, "mm.patch_merger", transposed(&rows, square * width, width), width)?, width)
-            }
-        })
-    }
-
-    /// Embeddings of the language model, and their length.
-    fn head(&mut self, x: ValueId, columns: usize) -> Result<(ValueId, usize), Error> {
-        match self.description.projector.head {
-            Head::Norm => {
-                let x = self.norm_of(x, "mm.soft_emb_norm.weight", None, NormKind::Rms, columns)?;
-                let name = "mm.input_projection.weight";
-                let tensor = self.weights.0.expect_tensor(name)?;
-                let outputs = tensor.info().shape().first().map_or(0, |size| *size as usize);
-                let values = self.weights.floats(name, &[outputs, columns])?;
-                let matrix =
-                    Tensor::new([columns, outputs], values).map_err(|_| Error::Unsupported("empty matrices"))?;
-                Ok((self.product(x, "mm.input_projection", matrix, outputs)?, outputs))
-            }
-            Head::Mlp(first, second) => {
-                let [first, second] = [first, second].map(|index| format!("mm.{index}"));
-                let hidden = self.outputs(&format!("{first}.weight"))?;
-                let outputs = self.outputs(&format!("{second}.weight"))?;
-                let y = self.linear(x, &first, columns, hidden)?;
-                let y = self.activation(y, Activation::Gelu);
-                Ok((self.linear(y, &second, hidden, outputs)?, outputs))
-            }
-        }
     }
 }
