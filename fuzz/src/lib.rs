@@ -13,7 +13,8 @@ pub mod targets;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 13] = [
+    ("adapter", targets::adapter::target),
     ("chat_template", targets::chat_template::target),
     ("codeobj", targets::codeobj::target),
     ("device_uri", targets::device_uri::target),

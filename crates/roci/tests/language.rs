@@ -6,7 +6,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use roci_lm::synthetic::talking;
+use roci_gguf::Type;
+use roci_lm::architecture::Model;
+use roci_lm::synthetic::{AdapterRecipe, talking};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -108,6 +110,28 @@ fn speculation_does_not_change_the_answer() {
     assert_eq!(drafted["text"], plain["text"]);
     assert!(drafted["drafted_tokens"].as_u64() > Some(20), "{drafted}");
     assert_eq!(report(&["--draft", "plain.gguf", "--speculate", "auto"])["text"], plain["text"]);
+}
+
+#[test]
+fn adapters_change_the_answer_by_their_scale() {
+    let folder = models();
+    let base = talking().open().expect("the file is valid");
+    let model = Model::new(&base, None).expect("the architecture is supported");
+    let recipe = AdapterRecipe { rank: 4, alpha: 4.0, kind: Type::F32, ends: false, seed: 1 };
+    let bytes = recipe.bytes(&base, &model).expect("it can be made");
+    std::fs::write(folder.path().join("lora.gguf"), bytes).expect("there is room");
+    let run = |arguments: &[&str]| {
+        let fixed = ["run", "plain.gguf", "-p", "Once", "-n", "20", "--temperature", "0"];
+        roci(folder.path(), &[&fixed[..], arguments].concat())
+    };
+    let plain = succeed(run(&[]));
+    let adapted = succeed(run(&["--lora", "lora.gguf"]));
+    assert_ne!(adapted, plain);
+    assert_eq!(succeed(run(&["--lora-scaled", "lora.gguf:1"])), adapted);
+    assert_eq!(succeed(run(&["--lora-scaled", "lora.gguf:0"])), plain);
+    assert_eq!(succeed(run(&["--lora", "lora.gguf", "--lora-scaled", "lora.gguf:-1"])), plain);
+    fail(&run(&["--lora", "plain.gguf"]), 1, "plain.gguf: `general.type` is ``, expected `adapter`", "LoRA adapter");
+    fail(&run(&["--lora", "none.gguf"]), 1, "none.gguf", "");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The targets.
 
+pub mod adapter;
 pub mod chat_template;
 pub mod codeobj;
 pub mod device_uri;

@@ -5,6 +5,7 @@ use roci_kernels::params::NO_STATE;
 use roci_lm::architecture::Model;
 
 use crate::SMALL_BATCH;
+use crate::adapters::BatchAdapters;
 use crate::images::BatchImages;
 use crate::shape::StepShape;
 
@@ -33,15 +34,22 @@ pub(crate) struct Batch<'a> {
     whole_texts: bool,
     /// Requested rows, in the order of the chunks.
     pub(crate) output_rows: Vec<OutputRow>,
+    pub(crate) adapters: BatchAdapters,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], block_tokens: usize, whole_texts: bool) -> Self {
+    pub(crate) fn new(
+        chunks: &'a [Chunk<'a>],
+        block_tokens: usize,
+        whole_texts: bool,
+        adapters: BatchAdapters,
+    ) -> Self {
         let tokens: usize = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
         // A small batch has a block per token, so that all small batches of a size share one
         // recording.
         let block_tokens = if tokens <= SMALL_BATCH { 1 } else { block_tokens };
-        let mut batch = Self { chunks, block_tokens, blocks: Vec::new(), whole_texts, output_rows: Vec::new() };
+        let (blocks, output_rows) = (Vec::new(), Vec::new());
+        let mut batch = Self { chunks, block_tokens, blocks, whole_texts, output_rows, adapters };
         let mut first = 0;
         for (index, chunk) in chunks.iter().enumerate() {
             let count = chunk.tokens.len();
@@ -65,6 +73,22 @@ impl<'a> Batch<'a> {
         let chunks = self.chunks.iter().enumerate();
         let chunks = chunks.flat_map(|(chunk, tokens)| std::iter::repeat_n(chunk, tokens.tokens.len()));
         (0..).zip(chunks).map(|(token, chunk)| OutputRow { token, chunk }).collect()
+    }
+
+    /// A step that computes only these output rows of the previous one, and its inputs.
+    pub(crate) fn rows_only(&self, rows: &[OutputRow], logits: bool) -> (StepShape, Vec<u32>) {
+        let shape = StepShape {
+            block_tokens: 1,
+            output_rows: rows.len(),
+            logits,
+            kv_splits: 1,
+            adapters: self.adapters.count(),
+            ..StepShape::default()
+        };
+        let mut words = vec![0; shape.page_tables_offset()];
+        words.iter_mut().zip(rows).for_each(|(word, row)| *word = row.token);
+        self.adapters.write(rows.iter().map(|row| row.chunk), shape.adapters_offset(true), &mut words);
+        (StepShape { input_words: words.len(), ..shape }, words)
     }
 
     /// The shape and the inputs of the step, with these output rows.
@@ -92,6 +116,7 @@ impl<'a> Batch<'a> {
             host_embeddings: images.has_rows(),
             rope_pairs: if images.rope.is_some() { sections.len() } else { 0 },
             deepstack_layers: images.deepstack_layers,
+            adapters: self.adapters.count(),
         };
         let mut words = vec![0; shape.page_tables_offset()];
         let (mut token, mut sequence) = (0, shape.sequences_offset());
@@ -126,6 +151,9 @@ impl<'a> Batch<'a> {
         }
         let row_words = &mut words[shape.output_rows_offset()..shape.token_ids_offset()];
         row_words.iter_mut().zip(rows).for_each(|(word, row)| *word = row.token);
+        let tokens = self.all_rows();
+        self.adapters.write(tokens.iter().map(|row| row.chunk), shape.adapters_offset(false), &mut words);
+        self.adapters.write(rows.iter().map(|row| row.chunk), shape.adapters_offset(true), &mut words);
         // Rounded up, so that a growing sequence does not need a recording per page.
         words.resize(words.len().next_power_of_two().max(64), 0);
         (StepShape { input_words: words.len(), ..shape }, words)

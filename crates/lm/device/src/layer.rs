@@ -1,5 +1,7 @@
 //! Layers with their weights on a device, and the builder that uploads them.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use roci_hal::{BufferDesc, BufferRange};
@@ -9,6 +11,7 @@ use roci_lm::architecture::blocks::{
     SharedExpert,
 };
 
+use crate::adapters::DeviceAdapters;
 use crate::delta_net::DeviceDeltaNet;
 use crate::experts::DeviceExperts;
 use crate::kernel_id::KernelId;
@@ -28,6 +31,8 @@ pub(crate) struct DeviceLinear {
     pub(crate) bias: Option<BufferRange>,
     /// Column of the first result.
     pub(crate) offset: usize,
+    /// What adapters add to the results.
+    pub(crate) adapters: Option<Arc<DeviceAdapters>>,
 }
 
 /// Gate and up projections of a feed-forward block.
@@ -221,6 +226,8 @@ pub(crate) struct LayerBuilder<'a> {
     rotations: Vec<(Arc<Rope>, BufferRange)>,
     /// KV pages of the layers that are already uploaded.
     caches: Vec<Option<[BufferRange; 2]>>,
+    /// Tensors so far that adapters change.
+    pub(crate) adapted: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> LayerBuilder<'a> {
@@ -234,18 +241,21 @@ impl<'a> LayerBuilder<'a> {
             pages,
             rotations: Vec::new(),
             caches: Vec::new(),
+            adapted: RefCell::default(),
         }
     }
 
-    /// Waits until all uploads are complete.
-    pub(crate) fn finish(self) -> Result<(), Error> {
+    /// Waits until all uploads are complete. Returns the tensors that adapters change.
+    pub(crate) fn finish(self) -> Result<BTreeSet<String>, Error> {
         self.host.iter().try_for_each(WeightLoader::finish)?;
-        self.loader.finish()
+        self.loader.finish()?;
+        Ok(self.adapted.into_inner())
     }
 
     pub(crate) fn linear(&self, linear: &Linear, offset: usize) -> Result<DeviceLinear, Error> {
         let matrix = self.loader.matrix(&MatrixRows::stacked(vec![&linear.matrix]))?;
-        Ok(DeviceLinear { matrix, bias: self.loader.biases(&[linear])?, offset })
+        let adapters = self.adapters(&[linear], offset)?;
+        Ok(DeviceLinear { matrix, bias: self.loader.biases(&[linear])?, offset, adapters })
     }
 
     /// Linear layers with a common input and concatenated results. Consecutive ones of the same type
@@ -258,7 +268,8 @@ impl<'a> LayerBuilder<'a> {
             let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
             let outputs: usize = matrices.iter().map(|matrix| matrix.outputs()).sum();
             let matrix = self.loader.matrix(&MatrixRows::stacked(matrices))?;
-            products.push(DeviceLinear { matrix, bias: self.loader.biases(linears)?, offset });
+            let adapters = self.adapters(linears, offset)?;
+            products.push(DeviceLinear { matrix, bias: self.loader.biases(linears)?, offset, adapters });
             offset += outputs;
             rest = others;
         }
@@ -498,11 +509,13 @@ impl<'a> LayerBuilder<'a> {
         let linears: Vec<&Linear> = gated.gate_up().collect();
         let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
         let biased = linears.iter().any(|linear| linear.bias.is_some());
-        let separate = self.loader.native_kernels || biased || sparse || activation.linear.is_none();
+        // What adapters add comes before the activation.
+        let adapted = self.options.adapters.iter().any(|one| one.changes(&linears));
+        let separate = self.loader.native_kernels || biased || sparse || adapted || activation.linear.is_none();
         if separate || !self.loader.have_same_type(&matrices)? {
             return Ok(GateUp::Separate(self.concatenated(&linears)?));
         }
         let matrix = self.loader.matrix(&MatrixRows::interleaved(&[gated]))?;
-        Ok(GateUp::Interleaved(DeviceLinear { matrix, bias: None, offset: 0 }))
+        Ok(GateUp::Interleaved(DeviceLinear { matrix, bias: None, offset: 0, adapters: None }))
     }
 }

@@ -17,6 +17,7 @@
 //! step.
 #![deny(unsafe_code)]
 
+mod adapters;
 mod batch;
 mod bindings;
 mod delta_net;
@@ -51,6 +52,7 @@ mod upload;
 mod vectors;
 mod weights;
 
+pub use adapters::ModelAdapter;
 pub use error::Error;
 pub use memory::{DeviceShare, Estimate, estimate};
 pub use model::DeviceModel;

@@ -4,6 +4,7 @@ use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
 
 use crate::Options;
+use crate::adapters;
 use crate::features::{Features, is_software};
 use crate::scratch::ScratchSizes;
 
@@ -49,10 +50,15 @@ fn input_words(model: &Model, options: &Options, tokens: usize) -> usize {
     // Non-causal chunks and images need a second copy of the attention inputs, at an aligned
     // offset.
     let attention = 5 * tokens + MAX_ALIGNMENT;
+    let adapters = match options.adapters.len() {
+        0 => 0,
+        count => count * (tokens + max_output_rows(model, tokens)) + 2 * MAX_ALIGNMENT,
+    };
     (5 * tokens
         + max_output_rows(model, tokens)
         + images
         + attention
+        + adapters
         + options.max_chunks.min(tokens) * (pages + slots))
         .next_power_of_two()
 }
@@ -70,5 +76,7 @@ pub(crate) fn scratch_sizes(model: &Model, options: &Options, info: &DeviceInfo)
     let tokens = max_batch_tokens(model, options, info);
     let words = input_words(model, options, tokens);
     let features = Features::of(info, options);
-    ScratchSizes::new(model, tokens, max_output_rows(model, tokens), words, max_splits(model, info), features)
+    let sizes =
+        ScratchSizes::new(model, tokens, max_output_rows(model, tokens), words, max_splits(model, info), features);
+    sizes.with_adapters(adapters::width(model, &options.adapters))
 }

@@ -5,12 +5,14 @@ use std::ops::Range;
 use roci_gguf::{Gguf, Type};
 use roci_hal::DeviceInfo;
 use roci_kernels::native::lm_cpu;
+use roci_lm::adapter;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{
     Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, LowRankBranch, Matrix, PerLayerInput,
     SharedExpert,
 };
 
+use crate::adapters;
 use crate::bindings;
 use crate::limits::{max_batch_tokens, scratch_sizes};
 use crate::per_layer;
@@ -193,6 +195,7 @@ fn limit(available: u64) -> u64 {
 /// If the model does not fit, or a tensor exceeds the largest binding of its device.
 pub fn estimate(file: &Gguf, model: &Model, devices: &[&DeviceInfo], options: &Options) -> Result<Estimate, Error> {
     support::check(model)?;
+    adapters::check(options)?;
     model.layers.iter().flat_map(|layer| &layer.mixers).try_for_each(recurrent::check)?;
     match assign(file, model, devices, options, false) {
         Err(error @ Error::Memory { .. }) if cpu(devices).is_some() => {
@@ -236,6 +239,9 @@ fn assign(
         let scratch = scratch_sizes(model, options, info).bytes() + rotations + inputs + streams;
         let mut share = DeviceShare { scratch, ..DeviceShare::empty(next, available) };
         let mut output = if model.is_causal() { sizer.linears([&model.output]) } else { Weights::default() };
+        let outputs: Vec<&Linear> =
+            model.per_layer.iter().map(|block| &block.projection).chain([&model.output]).collect();
+        output.all += outputs.iter().map(|linear| adapters::bytes(&[*linear], &options.adapters)).sum::<u64>();
         output += sizer.linears(model.per_layer.as_ref().map(|block| &block.projection));
         output += sizer.linears(model.streams.iter().flat_map(|streams| streams.starts.iter().chain(&streams.ends)));
         let last_device = index + 1 == devices.len();
@@ -243,6 +249,8 @@ fn assign(
             let layer = &model.layers[next];
             let is_split = next < options.cpu_expert_layers && !sizer.native_kernels;
             let mut weights = sizer.layer(layer);
+            let linears: Vec<&Linear> = adapter::linears(layer).collect();
+            weights.all += adapters::bytes(&linears, &options.adapters);
             if next == 0 {
                 weights += sizer.linears(model.prediction_input.iter().map(|input| &input.projection));
             }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use roci_engine::{Chunk, Forward, ForwardError, Images, Limits, Output, OutputKind, StateSlots, States};
+use roci_engine::{
+    AdapterSetting, Chunk, Forward, ForwardError, Images, Limits, Output, OutputKind, StateSlots, States,
+};
 use roci_gguf::Gguf;
 use roci_hal::{Device, DeviceInfo, Profile};
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::Layer;
 use roci_lm::reference::PooledHead;
 
+use crate::adapters::{self, BatchAdapters, EmbeddingAdapters, ModelAdapter};
 use crate::batch::{Batch, OutputCollector, OutputRow};
 use crate::embedding::{HostInput, Placed, embed};
 use crate::error::forward_error;
@@ -49,6 +52,10 @@ pub struct DeviceModel {
     input: HostInput,
     /// The layers after pooling, which the host computes.
     head: Option<Arc<PooledHead>>,
+    adapters: Vec<ModelAdapter>,
+    embedding_adapters: EmbeddingAdapters,
+    /// For each chunk of the next call, the scales of all adapters; empty for the defaults.
+    adapter_scales: Vec<Vec<f32>>,
 }
 
 impl std::fmt::Debug for DeviceModel {
@@ -103,6 +110,9 @@ impl DeviceModel {
             };
             stages.push(Stage::new(device, &config, &progress)?);
         }
+        let used = stages.iter().flat_map(|stage| &stage.adapted).cloned().collect();
+        adapters::check_used(&options, &used, &model.embedding.tensor)?;
+        let embedding_adapters = EmbeddingAdapters::new(&model, &options.adapters)?;
         let limits = Limits {
             context: model.context as usize,
             page_size: options.page_size,
@@ -141,6 +151,9 @@ impl DeviceModel {
             input,
             head,
             norms,
+            adapters: options.adapters,
+            embedding_adapters,
+            adapter_scales: Vec::new(),
         })
     }
 
@@ -164,7 +177,7 @@ impl DeviceModel {
     /// # Errors
     /// If a kernel cannot be loaded, or is not compiled in time.
     pub fn load_kernels(&mut self, progress: &dyn Fn(usize, usize)) -> Result<(), Error> {
-        let Self { stages, limits, block_tokens, .. } = self;
+        let Self { stages, limits, block_tokens, adapters, .. } = self;
         let shape = |tokens: usize, logits: bool| {
             let block_tokens = if tokens <= SMALL_BATCH { 1 } else { *block_tokens };
             let shape = StepShape {
@@ -181,6 +194,7 @@ impl DeviceModel {
                 host_embeddings: false,
                 rope_pairs: 0,
                 deepstack_layers: 0,
+                adapters: adapters.len(),
             };
             StepShape { input_words: shape.page_tables_offset(), ..shape }
         };
@@ -245,7 +259,8 @@ impl DeviceModel {
         chunks.iter().try_for_each(|chunk| self.check_whole(chunk))?;
         let positions = chunks.iter().flat_map(|chunk| chunk.start..chunk.start + chunk.tokens.len());
         let placed: Vec<Placed> = tokens.iter().copied().zip(positions).collect();
-        let batch = Batch::new(chunks, self.block_tokens, !self.limits.causal);
+        let adapters = BatchAdapters::new(chunks, &self.adapters, std::mem::take(&mut self.adapter_scales))?;
+        let batch = Batch::new(chunks, self.block_tokens, !self.limits.causal, adapters);
         let logits = chunks.iter().any(|chunk| matches!(chunk.output, OutputKind::LastLogits | OutputKind::AllLogits));
         let hidden = chunks.iter().any(|chunk| chunk.output == OutputKind::HiddenStates);
         let max_rows = max_output_rows(&self.model, max_tokens);
@@ -258,7 +273,7 @@ impl DeviceModel {
             &images,
             self.rope_sections.as_deref().unwrap_or_default(),
         );
-        let Self { file, model, stages, spare_rows, input, norms, .. } = self;
+        let Self { file, model, stages, spare_rows, input, norms, embedding_adapters, .. } = self;
         let norms = norms.as_ref();
         let mut outputs = OutputCollector::new(chunks, model, spare_rows);
         let Some((last, others)) = stages.split_last_mut() else { return Err(Error::file("the model has no layers")) };
@@ -273,13 +288,19 @@ impl DeviceModel {
             None => match norms {
                 None => {
                     embed(file, model, input, &placed, stride, staged)?;
+                    if batch.adapters.count() > 0 {
+                        let rows = batch.all_rows();
+                        let scales: Vec<&[f32]> = rows.iter().map(|row| batch.adapters.scales(row.chunk)).collect();
+                        embedding_adapters.add(&placed, &scales, model.embedding_scale, stride, staged)?;
+                    }
                     images.write_rows(0, stride, staged)
                 }
                 Some(norms) => norms.fill((file, model, input), &placed, before.unwrap_or_default(), stride, staged),
             },
         };
         for stage in others {
-            let shape = StepShape { output_rows: 0, logits: false, ..shape };
+            // The layout of the inputs depends on the number of output rows.
+            let shape = StepShape { logits: false, ..shape };
             stage.fill_deepstack_rows(&images, shape)?;
             let (stride, previous) = (stage.input_stride(), residual.take());
             residual = Some(stage.run(shape, &inputs, |staged| fill(previous, stride, staged), <[f32]>::to_vec)?);
@@ -297,7 +318,7 @@ impl DeviceModel {
             more.extend(batch.output_rows.chunks(max_rows).map(|rows| (false, rows)));
         }
         for (logits, rows) in more {
-            let (shape, inputs) = rows_only(rows, logits);
+            let (shape, inputs) = batch.rows_only(rows, logits);
             let stride = last.output_stride(logits);
             last.run(shape, &inputs, |_| Ok(()), |values| outputs.add(logits, values, stride, rows))?;
         }
@@ -305,7 +326,7 @@ impl DeviceModel {
             states.resize_with(chunks.len(), Vec::new);
             let (stride, length) = (last.output_stride(false), model.config.embedding);
             for rows in batch.all_rows().chunks(max_rows) {
-                let (shape, inputs) = rows_only(rows, false);
+                let (shape, inputs) = batch.rows_only(rows, false);
                 let mut add = |values: &[f32]| {
                     let rows = values.chunks_exact(stride).zip(rows);
                     rows.for_each(|(values, row)| states[row.chunk].push(values[..length].to_vec()));
@@ -352,19 +373,6 @@ impl DeviceModel {
     }
 }
 
-/// Shape and inputs of a step that only computes these output rows of the previous step.
-fn rows_only(rows: &[OutputRow], logits: bool) -> (StepShape, Vec<u32>) {
-    let shape = StepShape {
-        block_tokens: 1,
-        output_rows: rows.len(),
-        logits,
-        input_words: rows.len(),
-        kv_splits: 1,
-        ..StepShape::default()
-    };
-    (shape, rows.iter().map(|row| row.token).collect())
-}
-
 impl Forward for DeviceModel {
     fn limits(&self) -> &Limits {
         &self.limits
@@ -376,6 +384,15 @@ impl Forward for DeviceModel {
 
     fn set_saved_positions(&mut self, saved: &[u32]) {
         self.saved_positions = saved.to_vec();
+    }
+
+    fn adapters(&self) -> Vec<AdapterSetting> {
+        let settings = self.adapters.iter().map(|one| AdapterSetting { name: one.name.clone(), scale: one.scale });
+        settings.collect()
+    }
+
+    fn set_adapter_scales(&mut self, scales: &[Arc<[f32]>]) {
+        self.adapter_scales = scales.iter().map(|scales| scales.to_vec()).collect();
     }
 
     fn head(&self) -> Option<Arc<PooledHead>> {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::ModelAdapter;
+
 /// Element type of the KV cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheType {
@@ -75,6 +77,8 @@ pub struct Options {
     /// each one faster. If `None`, real devices try it and fall back to generic kernels after a
     /// failure.
     pub specialize: Option<bool>,
+    /// LoRA adapters of the model.
+    pub adapters: Vec<ModelAdapter>,
 }
 
 impl Options {
@@ -99,6 +103,7 @@ impl Default for Options {
             force_packed_dot: false,
             cpu_expert_layers: 0,
             specialize: None,
+            adapters: Vec::new(),
         }
     }
 }

@@ -68,6 +68,8 @@ pub(crate) struct ScratchSizes {
     staged: usize,
     /// Rows of a token that the host uploads besides, one for each of the first layers.
     deepstack_layers: usize,
+    /// Maximum length of a row between the two products of adapters.
+    adapters: usize,
     features: Features,
 }
 
@@ -173,8 +175,14 @@ impl ScratchSizes {
                 .max(predicted),
             staged: embedding.max(predicted),
             deepstack_layers: model.config.deepstack_layers,
+            adapters: 0,
             features,
         }
+    }
+
+    /// With rows of this length between the two products of adapters.
+    pub(crate) fn with_adapters(self, width: usize) -> Self {
+        Self { adapters: width, ..self }
     }
 
     fn stride(length: usize) -> usize {
@@ -281,6 +289,10 @@ impl ScratchSizes {
         }
     }
 
+    fn adapters(&self) -> u64 {
+        4 * (self.tokens.max(self.output_rows) * self.adapters) as u64
+    }
+
     fn attention_splits(&self) -> u64 {
         4 * (SMALL_BATCH.min(self.tokens) * self.kv_splits * self.split) as u64
     }
@@ -288,6 +300,7 @@ impl ScratchSizes {
     /// Bytes of each buffer on the device.
     pub(crate) fn arrays(&self) -> Vec<u64> {
         let floats = self.floats().map(|(rows, stride)| 4 * (rows * stride) as u64);
+        let adapters = self.adapters();
         let others = [
             4 * self.input_words as u64,
             self.quantized(),
@@ -295,6 +308,8 @@ impl ScratchSizes {
             self.ones(),
             self.attention_splits(),
             self.expert_tiles(),
+            adapters,
+            adapters,
         ];
         floats.into_iter().chain(others).collect()
     }
@@ -356,6 +371,8 @@ pub(crate) struct Scratch {
     pub(crate) expert_tiles: BufferRange,
     /// Weights of the experts of each token.
     pub(crate) expert_weights: BufferRange,
+    /// Products with the matrices A of adapters, and the same times the scales of the adapters.
+    pub(crate) adapters: [BufferRange; 2],
     /// Bound where a kernel does not read a binding.
     pub(crate) unused: BufferRange,
     /// The weight 1 for each partial sum, or each expert, of each token.
@@ -419,6 +436,7 @@ impl Scratch {
             expert_ids: zeroed(pairs)?,
             expert_tiles: zeroed(sizes.expert_tiles())?,
             expert_weights: zeroed(pairs)?,
+            adapters: [zeroed(sizes.adapters())?, zeroed(sizes.adapters())?],
             unused: zeroed(16)?,
             ones: zeroed(sizes.ones())?,
             residual,

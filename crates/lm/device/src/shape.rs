@@ -32,6 +32,8 @@ pub(crate) struct StepShape {
     /// How many of the first layers are followed by an addition of rows that the host writes:
     /// features of images.
     pub(crate) deepstack_layers: usize,
+    /// Adapters of the model, if any of them has a scale other than zero; otherwise 0.
+    pub(crate) adapters: usize,
 }
 
 /// Word offsets of the inputs: positions, the tokens' page table offsets, blocks, sequences, output
@@ -69,12 +71,25 @@ impl StepShape {
         self.rope_positions_offset() + positions
     }
 
+    /// Offset of the scales of adapters: of all adapters for each token, or for each output row.
+    pub(crate) fn adapters_offset(&self, at_outputs: bool) -> usize {
+        let start = self.rope_positions_end().next_multiple_of(MAX_ALIGNMENT);
+        if at_outputs { start + (self.tokens * self.adapters).next_multiple_of(MAX_ALIGNMENT) } else { start }
+    }
+
+    fn adapters_end(&self) -> usize {
+        match self.adapters {
+            0 => self.rope_positions_end(),
+            count => self.adapters_offset(true) + self.output_rows * count,
+        }
+    }
+
     /// Offset of the inputs of the attention kernels: a copy of the words at the start, except that
     /// the first words are the last position that each token attends to. For non-causal chunks
     /// these differ from the positions, which then follow at
     /// [`own_positions`](Self::own_positions).
     pub(crate) fn attention_offset(&self) -> usize {
-        if self.whole_texts { self.rope_positions_end().next_multiple_of(MAX_ALIGNMENT) } else { 0 }
+        if self.whole_texts { self.adapters_end().next_multiple_of(MAX_ALIGNMENT) } else { 0 }
     }
 
     /// Offset of the tokens' positions in the attention inputs.
@@ -86,7 +101,7 @@ impl StepShape {
     pub(crate) fn page_tables_offset(&self) -> usize {
         match self.whole_texts {
             true => self.attention_offset() + self.own_positions() + self.tokens,
-            false => self.rope_positions_end(),
+            false => self.adapters_end(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A stage: consecutive layers of a model on one device, with the recordings of its steps.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ const MAX_RECORDINGS: usize = 64;
 /// Consecutive layers of a model on one device.
 pub(crate) struct Stage {
     pub(crate) device: Device,
+    /// Tensors that adapters change.
+    pub(crate) adapted: BTreeSet<String>,
     queue: Queue,
     kernels: KernelCache,
     layers: Vec<DeviceLayer>,
@@ -140,7 +142,7 @@ impl Stage {
             Some(input) if config.layers.start == 0 => Some(builder.linear(&input.projection, 0)?),
             _ => None,
         };
-        builder.finish()?;
+        let adapted = builder.finish()?;
         let specialize = match config.options.specialize {
             Some(true) => Specialize::Required,
             None if !is_software(device.info()) => Specialize::BestEffort,
@@ -166,6 +168,7 @@ impl Stage {
             features,
             cache: config.options.cache,
             profile: None,
+            adapted,
             device: device.clone(),
         })
     }

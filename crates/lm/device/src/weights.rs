@@ -129,7 +129,8 @@ impl<'a> Progress<'a> {
 
     pub(crate) fn add(&self, bytes: u64) {
         let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        (self.report)(done, self.total);
+        // Matrices of adapters are not counted.
+        (self.report)(done.min(self.total), self.total);
     }
 }
 
@@ -246,6 +247,24 @@ impl<'a> WeightLoader<'a> {
             vec![Shard { first_row: 0, rows: count, storage }]
         } else {
             self.planar(rows, &tensors, &scales, kind, padded)?
+        };
+        Ok(DeviceMatrix { rows: count, columns: padded, model_columns: columns, shards })
+    }
+
+    /// Uploads a matrix that is in no file.
+    pub(crate) fn own_matrix(&self, values: &[f32], columns: usize, kind: Type) -> Result<DeviceMatrix, Error> {
+        let count = values.len() / columns.max(1);
+        let mut bytes = Vec::new();
+        kind.quantize(values, &mut bytes)?;
+        let matrix = Matrix::whole("", count, columns);
+        let rows = MatrixRows::stacked(vec![&matrix]);
+        let tensors = [(bytes.as_slice(), bytes.len() / count.max(1))];
+        let padded = columns.next_multiple_of(GROUP);
+        let shards = if self.native_kernels {
+            let storage = self.packed(&rows, &tensors, kind, columns, 1.0)?;
+            vec![Shard { first_row: 0, rows: count, storage }]
+        } else {
+            self.planar(&rows, &tensors, &[1.0], kind, padded)?
         };
         Ok(DeviceMatrix { rows: count, columns: padded, model_columns: columns, shards })
     }

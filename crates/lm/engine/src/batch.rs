@@ -89,7 +89,7 @@ fn decode_entry(sequences: &[Sequence], sequence: usize) -> BatchEntry {
 fn next_page(sequence: &Sequence, size: usize) -> Option<(Option<u32>, &[u32])> {
     let index = sequence.published;
     let tokens = sequence.tokens.get(index * size..(index + 1) * size)?;
-    Some((index.checked_sub(1).map(|parent| sequence.pages[parent]), tokens))
+    Some((sequence.parent(index), tokens))
 }
 
 /// Replaces empty pages by cached ones that other sequences have filled since; returns the prompt

@@ -11,6 +11,7 @@ use roci_lm::grammar::Matcher;
 use roci_lm::sample::Sampler;
 use roci_tokenizer::Tokenizer;
 
+use crate::adapters;
 use crate::generator::Generator;
 use crate::images::PlacedImages;
 use crate::scheduler::{Command, Scheduler};
@@ -18,7 +19,9 @@ use crate::sequence::Sequence;
 use crate::state::{EngineState, RequestSlot, Statistics};
 use crate::stop::StopFilter;
 use crate::text::{EmbedTask, TextVector};
-use crate::{Drafter, EngineError, Forward, ForwardError, Generation, Images, Limits, Request, Speculation};
+use crate::{
+    AdapterSetting, Drafter, EngineError, Forward, ForwardError, Generation, Images, Limits, Request, Speculation,
+};
 
 /// Concurrency limits of an engine.
 // Not `#[non_exhaustive]`: callers build it with `..Settings::default()`.
@@ -80,6 +83,7 @@ impl Engine {
             limits,
             tokenizer,
             images,
+            adapters: Mutex::new(forward.adapters()),
             max_batch,
             lost: OnceLock::new(),
             statistics: Mutex::new(statistics),
@@ -129,8 +133,22 @@ impl Engine {
         if !state.limits.causal {
             return Err(EngineError::NotGenerative);
         }
-        let Request { prompt, images, max_tokens, sampling, stop, grammar, show_special, ignore_eos, top_logprobs } =
-            request;
+        let Request {
+            prompt,
+            images,
+            max_tokens,
+            sampling,
+            stop,
+            grammar,
+            show_special,
+            ignore_eos,
+            top_logprobs,
+            adapters,
+        } = request;
+        let adapters = match adapters {
+            Some(chosen) => adapters::scales(&chosen, state.adapters.lock().len())?,
+            None => state.adapter_scales(),
+        };
         let vocabulary = state.limits.vocabulary;
         let images = PlacedImages::find(&prompt, &images, vocabulary)
             .map_err(|token| EngineError::UnknownToken { token, vocabulary })?;
@@ -160,6 +178,7 @@ impl Engine {
         };
         let mut sequence = Sequence::generate(prompt, generator, slot);
         sequence.images = images;
+        sequence.adapters = adapters;
         self.send(sequence)?;
         Ok(Generation { events: receiver })
     }
@@ -229,7 +248,9 @@ impl Engine {
         let (reply, receiver) = tokio::sync::oneshot::channel();
         let pooled = pooled.range(tokens.len());
         let task = EmbedTask { pooled, sum: vec![0.0; limits.embedding], vector, whole, reply };
-        self.send(Sequence::embed(tokens.to_vec(), task, slot))?;
+        let mut sequence = Sequence::embed(tokens.to_vec(), task, slot);
+        sequence.adapters = state.adapter_scales();
+        self.send(sequence)?;
         Ok(receiver)
     }
 
@@ -256,6 +277,23 @@ impl Engine {
     /// The images that prompts may contain.
     pub fn images(&self) -> &Images {
         &self.handle.state.images
+    }
+
+    /// The LoRA adapters of the model, with the scales of requests that choose none.
+    pub fn adapters(&self) -> Vec<AdapterSetting> {
+        self.handle.state.adapters.lock().clone()
+    }
+
+    /// Sets the scales of later requests that choose none: those of the adapters with these numbers,
+    /// and zero for the others.
+    ///
+    /// # Errors
+    /// If there is no adapter with such a number, or a scale is not finite.
+    pub fn set_adapter_scales(&self, chosen: &[(usize, f32)]) -> Result<(), EngineError> {
+        let mut adapters = self.handle.state.adapters.lock();
+        let scales = adapters::scales(chosen, adapters.len())?;
+        adapters.iter_mut().zip(scales.iter()).for_each(|(adapter, scale)| adapter.scale = *scale);
+        Ok(())
     }
 
     /// Validates a prompt of at most `max_length` tokens.

@@ -59,6 +59,16 @@ pub enum EngineError {
     /// No token could be sampled.
     #[error(transparent)]
     Sample(#[from] roci_lm::sample::SampleError),
+    /// No such LoRA adapter, or no such scale.
+    #[error("LoRA adapter {id} with scale {scale}: the model has {count} adapters, and scales are finite")]
+    Adapter {
+        /// Number of the adapter.
+        id: usize,
+        /// Its scale.
+        scale: f32,
+        /// Adapters of the model.
+        count: usize,
+    },
     /// The queue is full.
     #[error("the queue is full: {waiting} requests are waiting")]
     Busy {
@@ -103,6 +113,8 @@ impl Hint for EngineError {
             Self::TextTooLong { .. } => Some("split the text into shorter ones".into()),
             Self::Sampling(error) => Some(error.hint()),
             Self::Sample(error) => Some(error.hint()),
+            Self::Adapter { count: 0, .. } => Some("load the model with adapters (`--lora`)".into()),
+            Self::Adapter { count, .. } => Some(format!("use the numbers 0 to {}", count - 1)),
             Self::Busy { .. } => Some("try again later, or allow a longer queue (`--queue`)".into()),
             Self::Device(error) => error.hint(),
             Self::Closed => None,

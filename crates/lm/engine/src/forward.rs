@@ -7,7 +7,7 @@ use roci_lm::architecture::Pooling;
 use roci_lm::architecture::blocks::PooledTokens;
 use roci_lm::reference::PooledHead;
 
-use crate::Images;
+use crate::{AdapterSetting, Images};
 
 /// Limits of a loaded model.
 // Not `#[non_exhaustive]`: implementations of `Forward` in other crates build it, and each has to
@@ -134,6 +134,15 @@ pub trait Forward: Send {
     /// For each chunk of the next call, sets how far the images before it lower its rotary
     /// positions: a token's rotary position is its position in the KV cache minus this number.
     fn set_saved_positions(&mut self, _saved: &[u32]) {}
+
+    /// The LoRA adapters of the model, with their default scales.
+    fn adapters(&self) -> Vec<AdapterSetting> {
+        Vec::new()
+    }
+
+    /// Sets, for each chunk of the next call, the scales of all adapters. Without it, the next call
+    /// uses the default scales.
+    fn set_adapter_scales(&mut self, _scales: &[Arc<[f32]>]) {}
 
     /// The layers after pooling, if the model has any.
     fn head(&self) -> Option<Arc<PooledHead>> {

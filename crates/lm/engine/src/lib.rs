@@ -17,6 +17,7 @@
 //! Prompts may contain images: rows of embeddings in place of tokens (`images`).
 #![deny(unsafe_code)]
 
+mod adapters;
 mod advance;
 mod batch;
 mod call;
@@ -39,6 +40,7 @@ mod state;
 mod stop;
 mod text;
 
+pub use adapters::AdapterSetting;
 pub use engine::{Engine, Settings};
 pub use error::EngineError;
 pub use event::{Event, FinishReason, Generation, Logprob, Summary, Timings, Token};

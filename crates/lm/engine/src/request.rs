@@ -31,4 +31,6 @@ pub struct Request {
     /// How many of the most probable tokens are reported at each position; `None` computes no
     /// probabilities.
     pub top_logprobs: Option<usize>,
+    /// Numbers and scales of LoRA adapters; the others have scale 0. `None` for the default scales.
+    pub adapters: Option<Vec<(usize, f32)>>,
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Instant;
 
+use crate::adapters::PrefixRoots;
 use crate::advance::advance;
 use crate::batch::{BatchEntry, compose};
 use crate::call;
@@ -38,6 +39,8 @@ pub(crate) struct Scheduler {
     state: Arc<EngineState>,
     commands: Receiver<Command>,
     pages: Pages,
+    /// Of the prefix cache.
+    roots: PrefixRoots,
     speculator: Speculator,
     /// Oldest first. All are younger than the running sequences.
     waiting: VecDeque<Sequence>,
@@ -64,6 +67,7 @@ impl Scheduler {
             state,
             commands,
             pages,
+            roots: PrefixRoots::default(),
             speculator: Speculator::new(speculation),
             waiting: VecDeque::new(),
             running: Vec::new(),
@@ -120,6 +124,7 @@ impl Scheduler {
             sequence.mark_scheduled();
             self.complete(sequence, |sequence| sequence.finish(FinishReason::Length, String::new()));
         } else {
+            sequence.root = self.roots.root(&sequence.adapters);
             self.waiting.push_back(sequence);
         }
     }
@@ -143,7 +148,7 @@ impl Scheduler {
         while self.running.len() < self.state.max_batch {
             let Some(mut sequence) = self.waiting.pop_front() else { break };
             let length = sequence.tokens.len();
-            let cached = self.pages.acquire_continuable(&sequence.tokens[..sequence.shareable()]);
+            let cached = self.pages.acquire_continuable(sequence.root, &sequence.tokens[..sequence.shareable()]);
             sequence.pages = cached.pages;
             let missing = length.div_ceil(self.pages.size()) - sequence.pages.len();
             // One page is left for each running sequence; otherwise one would be preempted soon.
@@ -238,6 +243,10 @@ impl Scheduler {
             let sequences = entries.iter().map(|entry| &self.running[entry.sequence]);
             let saved = sequences.map(|sequence| sequence.images.saved_positions(sequence.evaluated));
             self.forward.set_saved_positions(&saved.collect::<Vec<u32>>());
+        }
+        if entries.iter().any(|entry| !self.running[entry.sequence].adapters.is_empty()) {
+            let adapters = entries.iter().map(|entry| Arc::clone(&self.running[entry.sequence].adapters));
+            self.forward.set_adapter_scales(&adapters.collect::<Vec<_>>());
         }
         let tokens: Vec<_> =
             entries.iter().map(|entry| self.running[entry.sequence].next_tokens(entry.count)).collect();
@@ -391,7 +400,7 @@ fn publish_pages(sequence: &mut Sequence, pages: &mut Pages) {
     let size = pages.size();
     while (sequence.published + 1) * size <= sequence.evaluated {
         let index = sequence.published;
-        let parent = index.checked_sub(1).map(|parent| sequence.pages[parent]);
+        let parent = sequence.parent(index);
         let tokens = &sequence.tokens[index * size..(index + 1) * size];
         let page = pages.publish(parent, tokens, sequence.pages[index]);
         if std::mem::replace(&mut sequence.pages[index], page) != page && !pages.is_drafted(page) {

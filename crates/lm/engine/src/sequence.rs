@@ -1,6 +1,7 @@
 //! State of one active request.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use roci_lm::reference::PooledHead;
@@ -42,6 +43,10 @@ pub(crate) struct Sequence {
     pub(crate) checkpoints: Vec<usize>,
     /// Images in the prompt.
     pub(crate) images: PlacedImages,
+    /// Scales of all LoRA adapters.
+    pub(crate) adapters: Arc<[f32]>,
+    /// The root of its pages in the prefix cache.
+    pub(crate) root: Option<u32>,
     task: Task,
     prompt_tokens: usize,
     /// Prompt tokens that came from the prefix cache.
@@ -130,6 +135,8 @@ impl Sequence {
             evaluated_again: 0,
             checkpoints: Vec::new(),
             images: PlacedImages::default(),
+            adapters: Arc::default(),
+            root: None,
             task,
             prompt_tokens,
             cached_tokens: 0,
@@ -138,6 +145,11 @@ impl Sequence {
             clock,
             _slot: slot,
         }
+    }
+
+    /// What precedes a page in the prefix cache: the page before it, or the root.
+    pub(crate) fn parent(&self, page: usize) -> Option<u32> {
+        page.checked_sub(1).map(|parent| self.pages[parent]).or(self.root)
     }
 
     /// Whether the caller dropped the receiver.

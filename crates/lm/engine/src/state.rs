@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use roci_lm::grammar::Vocabulary;
 use roci_tokenizer::Tokenizer;
 
-use crate::{ForwardError, Images, Limits};
+use crate::{AdapterSetting, ForwardError, Images, Limits};
 
 /// Counters and gauges of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -55,6 +55,8 @@ pub(crate) struct EngineState {
     pub(crate) limits: Limits,
     pub(crate) tokenizer: Arc<Tokenizer>,
     pub(crate) images: Arc<Images>,
+    /// LoRA adapters, with the scales of requests that choose none.
+    pub(crate) adapters: Mutex<Vec<AdapterSetting>>,
     /// Maximum number of requests that run concurrently.
     pub(crate) max_batch: usize,
     /// The error that lost the device.
@@ -70,6 +72,11 @@ impl EngineState {
     /// The longest sequence: the model's context, or what the KV pages hold if that is less.
     pub(crate) fn context(&self) -> usize {
         self.limits.context.min(self.limits.pages.saturating_mul(self.limits.page_size))
+    }
+
+    /// The default scales of all adapters.
+    pub(crate) fn adapter_scales(&self) -> Arc<[f32]> {
+        self.adapters.lock().iter().map(|adapter| adapter.scale).collect()
     }
 
     pub(crate) fn vocabulary(&self) -> Arc<Vocabulary> {

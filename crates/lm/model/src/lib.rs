@@ -1,6 +1,7 @@
 //! Language models without a device.
 //!
 //! - [`architecture`]: the description of a model from its file, as data.
+//! - [`adapter`]: LoRA adapters.
 //! - [`reference`](mod@reference): evaluation in plain loops, which defines what devices must
 //!   compute.
 //! - [`sample`]: samples the next token from logits.
@@ -15,6 +16,7 @@
 //! and memory, and errors have a hint.
 #![deny(unsafe_code)]
 
+pub mod adapter;
 pub mod architecture;
 pub mod grammar;
 pub mod json;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use roci_gguf::Type;
+use roci_gguf::{Gguf, Type};
+use roci_lm::adapter::Adapter;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{Activation, PooledActivation};
 use roci_lm::reference::{Reference, SequenceState};
-use roci_lm::synthetic::{Case, architectures, embedders, hybrids, types};
+use roci_lm::synthetic::{AdaptedCase, Case, adapted, architectures, embedders, hybrids, types};
 
 /// Tolerance of logits: norm of the error relative to the norm of the expected logits.
 ///
@@ -63,11 +64,17 @@ fn compare_texts(case: &Case) -> (f64, f64) {
 
 /// The relative error of the logits of a case, and its tolerance.
 fn compare(case: &Case) -> (f64, f64) {
+    compare_with(case, |_, _, _| ())
+}
+
+fn compare_with(case: &Case, change: impl FnOnce(&Gguf, &Model, &mut Reference)) -> (f64, f64) {
     let expected = recorded(case);
     let file = case.open().unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let model = Model::new(&file, Some(case.context)).unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let tolerance = tolerance(case, &model);
-    let reference = Reference::new(&file, model).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    let described = model.clone();
+    let mut reference = Reference::new(&file, model).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    change(&file, &described, &mut reference);
     let tokens = case.tokens(case.recorded);
     assert_eq!(tokens.len() * case.recipe.vocabulary, expected.len(), "{}", case.name);
     let mut text = SequenceState::default();
@@ -107,6 +114,36 @@ fn every_weight_type_matches_llama_cpp() {
     check(&types(), compare);
 }
 
+/// The relative error of the logits of a case with adapters, and its tolerance.
+fn compare_adapted(case: &AdaptedCase) -> (f64, f64) {
+    let base = Case { name: case.name.clone(), ..case.base.clone() };
+    compare_with(&base, |file, model, reference| {
+        for (recipe, scale) in &case.adapters {
+            let bytes = recipe.bytes(file, model).expect("the recipe is valid");
+            let adapter = Gguf::from_bytes(bytes).expect("the file is valid");
+            let adapter = Adapter::new(adapter, file, model).expect("the adapter fits");
+            reference.add_adapter(&adapter, *scale).expect("the adapter is complete");
+        }
+    })
+}
+
+#[test]
+fn adapters_match_llama_cpp() {
+    let mut wrong = Vec::new();
+    for case in adapted() {
+        let (distance, tolerance) = compare_adapted(&case);
+        // llama.cpp rounds activations for adapters in f16 to that type.
+        let half = case.adapters.iter().any(|(recipe, _)| recipe.kind == Type::F16);
+        let tolerance = if half { tolerance.max(2e-3) } else { tolerance };
+        if distance.is_nan() || distance > tolerance {
+            wrong.push(format!("{}: {distance:.1e}", case.name));
+        }
+        let (without, _) = compare(&Case { name: case.name.clone(), ..case.base.clone() });
+        assert!(without > 0.1, "{}: the adapters change almost nothing: {without:.1e}", case.name);
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn embeddings_and_scores_match_llama_cpp() {
     check(&embedders(), compare_texts);
@@ -119,7 +156,9 @@ fn every_recorded_file_has_a_case() {
         .chain(hybrids())
         .chain(types())
         .chain(embedders())
-        .map(|case| format!("{}.f32", case.name))
+        .map(|case| case.name)
+        .chain(adapted().into_iter().map(|case| case.name))
+        .map(|name| format!("{name}.f32"))
         .collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/llama.cpp");
     for entry in std::fs::read_dir(folder).expect("the folder exists") {

@@ -87,6 +87,7 @@ impl From<EngineError> for ApiError {
         };
         match &error {
             EngineError::TooLong { .. } => bad("").with_code("context_length_exceeded"),
+            EngineError::Adapter { .. } => bad("lora").with_code("unknown_adapter"),
             EngineError::Empty | EngineError::UnknownToken { .. } => bad(""),
             EngineError::Pooling(_) | EngineError::NoScores(_) => bad("").with_code("unsupported_pooling"),
             EngineError::NotGenerative => bad("").with_code("not_generative"),

@@ -21,6 +21,7 @@
 #![deny(unsafe_code)]
 
 mod access_control;
+mod adapters;
 mod app;
 mod body;
 mod chat;

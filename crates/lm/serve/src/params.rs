@@ -4,6 +4,7 @@ use roci_engine::Request;
 use roci_lm::json::Json;
 use roci_lm::sample;
 
+use crate::adapters;
 use crate::error::ApiError;
 use crate::fields::{self, Fields, shown};
 use crate::format::Format;
@@ -43,6 +44,7 @@ impl GenerationParams {
             sampling: sampling(fields)?,
             stop: stop(fields)?,
             grammar: format.as_ref().map(|format| format.grammar.clone()),
+            adapters: adapters::chosen(fields)?,
             ignore_eos: fields.flag("ignore_eos")?.unwrap_or(false),
             ..Request::default()
         };

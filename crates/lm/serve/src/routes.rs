@@ -11,6 +11,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, StatusCode, Uri};
 use serde_json::{Value, json};
 
+use crate::adapters;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::settings::ServeError;
@@ -29,6 +30,7 @@ pub(crate) fn router(app: Arc<App>) -> Result<Router, ServeError> {
         .route("/reranking", post(rerank::answer))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::one))
+        .route("/lora-adapters", get(adapters::list).post(adapters::set))
         .route("/metrics", get(metrics::show))
         .layer(from_fn_with_state(Arc::clone(&app), access_control::key));
     let router = Router::new()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{ExpertArgs, FormatArgs, seconds};
+use super::{AdapterArgs, ExpertArgs, FormatArgs, seconds};
 
 /// A longer prompt or generation is a typo, not a test.
 const MAX_TOKENS: u32 = 1 << 24;
@@ -68,6 +68,8 @@ pub(crate) struct BenchTextArgs {
     /// quantize them to 8 bits for speed
     #[arg(long, requires = "model")]
     pub(crate) exact: bool,
+    #[command(flatten)]
+    pub(crate) adapters: AdapterArgs,
     #[command(flatten)]
     pub(crate) experts: ExpertArgs,
     /// Maximum number of tokens in one forward pass (default: 512 or 64, by the kind of device)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::FormatArgs;
+use super::{AdapterArgs, FormatArgs};
 
 /// Arguments for the model, its devices, and texts from a file.
 #[derive(Debug, Args)]
@@ -25,6 +25,8 @@ pub(crate) struct TextModelArgs {
     /// Keep activations unquantized on GPUs with packed dot products
     #[arg(long)]
     pub(crate) exact: bool,
+    #[command(flatten)]
+    pub(crate) adapters: AdapterArgs,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }

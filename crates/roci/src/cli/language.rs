@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::adapters::AdapterArgs;
 use super::experts::ExpertArgs;
 use super::speculation::SpeculationArgs;
 
@@ -28,6 +29,8 @@ pub(crate) struct LanguageArgs {
     /// Vision tower of the model (mmproj GGUF file), for images
     #[arg(long, value_name = "FILE")]
     pub(crate) mmproj: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) adapters: AdapterArgs,
     #[command(flatten)]
     pub(crate) experts: ExpertArgs,
     /// Maximum number of tokens to generate (default: until the model ends its answer or the

@@ -4,6 +4,7 @@
 //! options of all verbs; the other files of the folder have the arguments of one or several verbs
 //! each.
 
+mod adapters;
 mod bench;
 mod compute;
 mod doctor;
@@ -25,6 +26,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use adapters::AdapterArgs;
 use bench::BENCH_EXAMPLES;
 pub(crate) use bench::{BenchArgs, BenchOutput};
 use compute::{DEMO_EXAMPLES, DEVICES_EXAMPLES, VERIFY_ROUTE_EXAMPLES};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::adapters::AdapterArgs;
 use super::experts::ExpertArgs;
 use super::speculation::SpeculationArgs;
 
@@ -35,6 +36,8 @@ pub(crate) struct ServeArgs {
     /// Folder of the files that clients may reference as `file://` URLs of images
     #[arg(long, value_name = "DIR")]
     pub(crate) media_path: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) adapters: AdapterArgs,
     #[command(flatten)]
     pub(crate) experts: ExpertArgs,
     /// Maximum number of sequences that are generated concurrently

@@ -59,7 +59,8 @@ impl<'a> StepRecorder<'a> {
 
         // The kernel after a single product adds up its partial sums, but not those of output
         // gates.
-        let one_shard = matches!(&block.qkv[..], [linear] if linear.matrix.shards.len() == 1);
+        let one_shard =
+            matches!(&block.qkv[..], [linear] if linear.matrix.shards.len() == 1 && linear.adapters.is_none());
         let caller_adds = one_shard && block.output_gate.is_none() && block.row_norms.is_none();
         let reduction = if caller_adds { Reduction::Caller } else { Reduction::Product };
         let mut partials = None;

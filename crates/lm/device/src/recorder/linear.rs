@@ -100,7 +100,7 @@ impl<'a> StepRecorder<'a> {
         flags: u32,
         reduction: Reduction,
     ) -> Result<Option<PartialSums>, Error> {
-        debug_assert!(reduction == Reduction::Product || linear.matrix.shards.len() == 1);
+        debug_assert!(reduction != Reduction::Caller || linear.matrix.shards.len() == 1);
         let mut partials = None;
         for shard in &linear.matrix.shards {
             match &shard.storage {
@@ -142,6 +142,7 @@ impl<'a> StepRecorder<'a> {
                 }
             }
         }
+        self.adapters(linear, input, tokens, y)?;
         Ok(partials)
     }
 
@@ -292,7 +293,7 @@ impl<'a> StepRecorder<'a> {
         let x = if input.f16 { &input.rows.range } else { self.cast_f16(input.rows, constants.tokens as usize)? };
         let stride = (constants.rows as usize).next_multiple_of(GROUP);
         let count = match constants.flags & !LmLinear::ADD {
-            0 if constants.y_offset == 0 => {
+            0 if constants.y_offset == 0 && reduction != Reduction::Unsplit => {
                 let units = self.features.compute_units;
                 let most = self.max_column_splits(constants.tokens as usize, stride) as u32;
                 match small_tile {

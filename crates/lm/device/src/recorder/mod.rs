@@ -5,6 +5,7 @@
 //! products. Every kernel goes through [`StepRecorder::dispatch`]. [`StepState`] tracks work that is
 //! deferred to later commands.
 
+mod adapters;
 mod attention;
 mod deepstack;
 mod delta_net;
@@ -63,6 +64,8 @@ pub(crate) struct StepRecorder<'a> {
     streams: Option<&'a DeviceStreams>,
     /// Index of the first recorded layer in the model.
     first_layer: usize,
+    /// Whether the rows of products are output rows, not tokens.
+    at_outputs: bool,
 }
 
 impl<'a> StepRecorder<'a> {
@@ -88,6 +91,7 @@ impl<'a> StepRecorder<'a> {
             input: None,
             streams: None,
             first_layer: 0,
+            at_outputs: false,
         }
     }
 
@@ -261,6 +265,7 @@ impl<'a> StepRecorder<'a> {
         let StepShape { output_rows: rows, logits, .. } = self.shape;
         let scratch = self.scratch;
         let matrix = head.output.as_ref().filter(|_| logits);
+        self.at_outputs = true;
         let fused = head.norm.is_plain_rms() && !self.features.native_kernels;
         if let Some(matrix) = matrix.filter(|_| self.shape.tokens == 1 && fused) {
             // The product with a single token applies the norm itself.

@@ -18,6 +18,8 @@ pub(super) enum Reduction {
     Product,
     /// The caller's next kernel.
     Caller,
+    /// None: the product is not split.
+    Unsplit,
 }
 
 /// Work that the commands recorded so far leave to later ones.

@@ -4,6 +4,7 @@
 //! Tokens are evaluated as an engine does: a prompt in chunks, then decode steps, batched with a
 //! second sequence whose KV pages are interleaved with those of the first.
 
+mod adapters;
 mod altered;
 mod batches;
 mod binding_limits;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         Ok(device) => check(&device, &case, CacheType::F16, None).map_err(Into::into),
         Err(reason) => devices::missing(name, &reason),
     }));
+    trials.extend(adapters::trials());
     trials.extend(altered::trials());
     trials.extend(batches::trials());
     trials.extend(preload::trials());

@@ -2,7 +2,8 @@
 //!
 //! A page is free, in use by one or more sequences, or cached: unused, but with known content that
 //! a sequence with the same prefix can acquire again. Published pages form a tree. A page's key is
-//! its parent page and its own tokens, so that a path from the root spells a prefix. A sequence
+//! its parent page, or the root for the sequence's LoRA adapters, and its own tokens, so that a path
+//! from the root spells a prefix. A sequence
 //! that uses a page uses all of its ancestors. When free pages run out, the least recently used
 //! cached leaf is evicted.
 
@@ -122,20 +123,20 @@ impl Pages {
         Some(page)
     }
 
-    /// Acquires the published pages of the longest cached prefix of `tokens`.
-    pub(crate) fn acquire_prefix(&mut self, tokens: &[u32]) -> Vec<u32> {
+    /// Acquires the published pages of the longest cached prefix of `tokens` below a root.
+    pub(crate) fn acquire_prefix(&mut self, root: Option<u32>, tokens: &[u32]) -> Vec<u32> {
         let mut pages: Vec<u32> = Vec::new();
         for tokens in tokens.chunks_exact(self.size) {
-            let Some(page) = self.acquire_cached(pages.last().copied(), tokens) else { break };
+            let Some(page) = self.acquire_cached(pages.last().copied().or(root), tokens) else { break };
             pages.push(page);
         }
         pages
     }
 
-    /// Acquires the longest cached prefix of `tokens` that a sequence can continue from: with
-    /// recurrent states, up to the last page with a checkpoint.
-    pub(crate) fn acquire_continuable(&mut self, tokens: &[u32]) -> CachedPrefix {
-        let mut pages = self.acquire_prefix(tokens);
+    /// Acquires the longest cached prefix of `tokens` below a root that a sequence can continue from:
+    /// with recurrent states, up to the last page with a checkpoint.
+    pub(crate) fn acquire_continuable(&mut self, root: Option<u32>, tokens: &[u32]) -> CachedPrefix {
+        let mut pages = self.acquire_prefix(root, tokens);
         let matching = pages.len();
         if !self.slots.are_used() {
             return CachedPrefix { pages, checkpoint: None, matching };
@@ -162,8 +163,9 @@ impl Pages {
         let key: PageKey = (parent, Box::from(tokens));
         self.tree.insert(key.clone(), page);
         self.pages[page as usize].key = Some(key);
-        if let Some(parent) = parent {
-            self.pages[parent as usize].children += 1;
+        // A root is no page.
+        if let Some(parent) = parent.and_then(|parent| self.pages.get_mut(parent as usize)) {
+            parent.children += 1;
         }
         page
     }
@@ -233,7 +235,7 @@ impl Pages {
         self.cached -= 1;
         self.free.push(page);
         let (Some(parent), _) = key else { return };
-        let entry = &mut self.pages[parent as usize];
+        let Some(entry) = self.pages.get_mut(parent as usize) else { return };
         entry.children -= 1;
         if entry.is_evictable() {
             self.evictable.insert((entry.last_used, parent));

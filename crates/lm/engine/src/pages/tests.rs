@@ -12,11 +12,11 @@ fn the_longest_published_prefix_is_found() {
     let (first, second) = (pages.allocate().expect("a page"), pages.allocate().expect("a page"));
     assert_eq!(pages.publish(None, &[1, 2], first), first);
     assert_eq!(pages.publish(Some(first), &[3, 4], second), second);
-    assert_eq!(pages.acquire_prefix(&[1, 2, 3, 4, 5]), [first, second]);
-    assert_eq!(pages.acquire_prefix(&[1, 2, 3, 5]), [first]);
+    assert_eq!(pages.acquire_prefix(None, &[1, 2, 3, 4, 5]), [first, second]);
+    assert_eq!(pages.acquire_prefix(None, &[1, 2, 3, 5]), [first]);
     // The same tokens with another parent are another page.
-    assert_eq!(pages.acquire_prefix(&[3, 4]), [0u32; 0]);
-    assert_eq!(pages.acquire_prefix(&[1]), [0u32; 0]);
+    assert_eq!(pages.acquire_prefix(None, &[3, 4]), [0u32; 0]);
+    assert_eq!(pages.acquire_prefix(None, &[1]), [0u32; 0]);
 }
 
 #[test]
@@ -45,9 +45,9 @@ fn the_least_recently_used_leaf_is_evicted_first() {
     assert_eq!(pages.cached(), 3);
     // Evicts the end of the first sequence, not its start.
     pages.allocate().expect("a page");
-    assert_eq!(pages.acquire_prefix(&[1, 1, 2, 2]).len(), 1);
+    assert_eq!(pages.acquire_prefix(None, &[1, 1, 2, 2]).len(), 1);
     pages.allocate().expect("a page");
-    assert_eq!(pages.acquire_prefix(&[3, 3]), [0u32; 0], "it was used before the page that was just acquired");
+    assert_eq!(pages.acquire_prefix(None, &[3, 3]), [0u32; 0], "it was used before the page that was just acquired");
     assert_eq!(pages.allocate(), None);
 }
 
@@ -83,7 +83,7 @@ proptest! {
         for op in ops {
             match op {
                 Op::Begin(tokens) => {
-                    let mut own = pages.acquire_prefix(&tokens);
+                    let mut own = pages.acquire_prefix(None, &tokens);
                     for (at, page) in own.iter().enumerate() {
                         prop_assert_eq!(&content[page], &tokens[..=at], "a published page holds the tokens of its key");
                     }
@@ -129,4 +129,22 @@ proptest! {
         let all: Vec<u32> = std::iter::from_fn(|| pages.allocate()).collect();
         prop_assert_eq!(all.len(), count);
     }
+}
+
+#[test]
+fn pages_below_different_roots_are_different() {
+    let mut pages = Pages::new(2, 3);
+    let roots = [None, Some(u32::MAX), Some(u32::MAX - 1)];
+    for root in roots {
+        let page = pages.allocate().expect("a page is free");
+        assert_eq!(pages.publish(root, &[1, 2], page), page);
+        assert_eq!(pages.acquire_prefix(root, &[1, 2]), [page]);
+        pages.release(page);
+        pages.release(page);
+    }
+    assert_eq!(pages.cached(), 3);
+    // Eviction does not take a root for a page.
+    let all: Vec<u32> = (0..3).filter_map(|_| pages.allocate()).collect();
+    assert_eq!(all.len(), 3);
+    assert!(roots.iter().all(|root| pages.acquire_prefix(*root, &[1, 2]).is_empty()));
 }

@@ -1,5 +1,6 @@
 //! The engine on the reference implementation, with synthetic models.
 
+mod adapters;
 mod batching;
 mod common;
 mod embeddings;

@@ -56,6 +56,11 @@ pub struct RowBlocks {
 }
 
 impl Matrix {
+    /// A matrix of a whole tensor.
+    pub fn whole(tensor: impl Into<String>, rows: usize, columns: usize) -> Self {
+        Self { tensor: tensor.into(), rows: 0..rows, columns, blocks: None }
+    }
+
     /// Length of the output.
     pub fn outputs(&self) -> usize {
         match self.blocks {

@@ -4,6 +4,7 @@
 //! to f32, intermediate results are rounded only to f32, and dot products accumulate in f64. It is
 //! slow, and short enough to be checked against a paper line by line.
 
+mod adapter;
 mod attention;
 mod delta_net;
 mod encoder;

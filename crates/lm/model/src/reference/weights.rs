@@ -43,6 +43,10 @@ impl Weights {
         &self.tensors[&matrix.tensor][start..start + matrix.columns]
     }
 
+    pub(super) fn tensor_mut(&mut self, name: &str) -> Option<&mut Vec<f32>> {
+        self.tensors.get_mut(name)
+    }
+
     pub(super) fn vector(&self, vector: &Vector) -> &[f32] {
         &self.tensors[&vector.tensor][vector.values.clone()]
     }

@@ -4,6 +4,7 @@
 //! against llama.cpp, whose logits for these files are in `tests/data/llama.cpp`. Files are
 //! reproducible byte for byte.
 
+mod adapted;
 mod architectures;
 mod encoder;
 mod fill;
@@ -18,6 +19,7 @@ use roci_gguf::{Error, Gguf, Metadata, Type, Value, Writer};
 
 use crate::architecture::blocks::NormSpan;
 use crate::sample::Random;
+pub use adapted::{AdaptedCase, AdapterRecipe, adapted};
 pub use architectures::architectures;
 pub use encoder::{EncoderRecipe, embedders};
 pub use gemma::{Gemma, StreamRecipe};

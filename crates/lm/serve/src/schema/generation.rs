@@ -1,7 +1,7 @@
 //! Fields of generation requests.
 
 use super::Neutral::{AtLeast, AtMost, Below, Empty, Exactly, Flag, Words};
-use super::{Field, no_effect, object, only, read, refused};
+use super::{Field, list, no_effect, object, only, read, refused};
 
 /// Fields that both `/v1/chat/completions` and `/v1/completions` accept.
 pub(super) const FIELDS: &[Field] = &[
@@ -88,7 +88,7 @@ pub(super) const FIELDS: &[Field] = &[
     only("n_cache_reuse", Exactly(0.0), "only shared prefixes are reused"),
     only("id_slot", Below(0.0), "the server chooses the slot"),
     only("backend_sampling", Flag(false), "leave it out"),
-    only("lora", Empty, "start the server with another model"),
+    list("lora", &[ADAPTER]),
     // A full context ends the answer; contexts are never shifted.
     no_effect("n_keep"),
     no_effect("n_discard"),
@@ -103,6 +103,10 @@ pub(super) const COMPLETIONS: &[Field] = &[
     read("best_of"),
     only("suffix", Empty, "the answer continues the prompt; text after it is not supported"),
 ];
+
+/// A LoRA adapter with its scale. Further fields are those that `/lora-adapters` answers.
+pub(super) const ADAPTER: &[Field] =
+    &[read("id"), read("scale"), no_effect("path"), no_effect("task_name"), no_effect("prompt_prefix")];
 
 const STREAM_OPTIONS: &[Field] =
     &[read("include_usage"), only("include_obfuscation", Flag(false), "events are not padded to hide their length")];

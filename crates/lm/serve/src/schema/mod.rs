@@ -124,6 +124,13 @@ impl Endpoint {
     }
 }
 
+/// The fields of a LoRA adapter with its scale.
+pub(crate) fn adapter(value: &Json, path: String) -> Result<Fields<'_>, ApiError> {
+    let fields = Fields::of(value, path)?;
+    check(&[generation::ADAPTER], &fields)?;
+    Ok(fields)
+}
+
 impl Rule {
     fn is_read(&self) -> bool {
         matches!(self, Self::Read | Self::Object(_) | Self::List(_))

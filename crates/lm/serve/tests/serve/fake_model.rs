@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roci_engine::{Chunk, Forward, ForwardError, Limits, Output, OutputKind};
+use roci_engine::{AdapterSetting, Chunk, Forward, ForwardError, Limits, Output, OutputKind};
 use roci_lm::architecture::Pooling;
 use roci_lm::architecture::blocks::PooledTokens;
 use roci_lm::synthetic::talking;
@@ -38,6 +38,9 @@ pub(crate) struct FakeModel {
     start: u32,
     end: u32,
     line: u32,
+    /// Letters that continuations skip, for each chunk of the next call: the scale of the second
+    /// adapter.
+    skipped: Vec<u8>,
 }
 
 impl FakeModel {
@@ -61,7 +64,7 @@ impl FakeModel {
         };
         let id = |text| tokenizer.id(text).expect("the vocabulary has it");
         let (start, end, line) = (id("<|im_start|>"), id("<|im_end|>"), id("\n"));
-        Self { limits, pages: vec![[None; PAGE]; pages], delay, start, end, line, tokenizer }
+        Self { limits, pages: vec![[None; PAGE]; pages], delay, start, end, line, skipped: Vec::new(), tokenizer }
     }
 
     fn slot(&mut self, chunk: &Chunk<'_>, position: usize) -> &mut Option<u32> {
@@ -69,10 +72,12 @@ impl FakeModel {
     }
 
     /// The next token; `None` if the model has no answer of its own.
-    fn next(&self, text: &[u32]) -> Result<Option<u32>, ForwardError> {
+    fn next(&self, text: &[u32], skipped: u8) -> Result<Option<u32>, ForwardError> {
         let mut parts = text.split(|token| *token == self.start).rev();
         let after_line = |part: &'_ [u32]| part.iter().position(|token| *token == self.line).map(|place| place + 1);
-        let (Some(mine), Some(last)) = (parts.next(), parts.next()) else { return Ok(Some(self.letter(text))) };
+        let (Some(mine), Some(last)) = (parts.next(), parts.next()) else {
+            return Ok(Some(self.letter(text, skipped)));
+        };
         let (Some(from), Some(to)) = (after_line(mine), after_line(last)) else { return Ok(Some(self.end)) };
         let prompt = last[to..].split(|token| *token == self.end).next().unwrap_or_default();
         let lost = match self.tokenizer.decode(prompt).as_str() {
@@ -91,19 +96,19 @@ impl FakeModel {
         }
     }
 
-    /// The letter after the last one; end of sequence after `z` and non-letters.
-    fn letter(&self, text: &[u32]) -> u32 {
+    /// The letter after the last one and those skipped; end of sequence after `z` and non-letters.
+    fn letter(&self, text: &[u32], skipped: u8) -> u32 {
         let last = text.last().and_then(|token| self.tokenizer.piece(*token, false).last()).copied().unwrap_or(b' ');
-        let letter = matches!(last, b'a'..=b'y').then(|| char::from(last + 1).to_string());
+        let letter = matches!(last, b'a'..=b'y').then(|| char::from(last + 1 + skipped).to_string());
         letter.and_then(|letter| self.tokenizer.id(&letter)).unwrap_or(self.end)
     }
 
-    fn logits(&self, text: &[u32]) -> Result<Vec<f32>, ForwardError> {
+    fn logits(&self, text: &[u32], skipped: u8) -> Result<Vec<f32>, ForwardError> {
         let mut logits = vec![0.0; self.limits.vocabulary];
         for (text, logit) in [("\"", 9.0), ("}", 8.0), ("]", 7.0), ("0", 6.0)] {
             logits[self.tokenizer.id(text).expect("the vocabulary has it") as usize] = logit;
         }
-        if let Some(next) = self.next(text)? {
+        if let Some(next) = self.next(text, skipped)? {
             logits[next as usize] = 40.0;
         }
         Ok(logits)
@@ -115,10 +120,20 @@ impl Forward for FakeModel {
         &self.limits
     }
 
+    fn adapters(&self) -> Vec<AdapterSetting> {
+        ["one", "two"].map(|name| AdapterSetting { name: name.to_owned(), scale: 0.0 }).to_vec()
+    }
+
+    fn set_adapter_scales(&mut self, scales: &[Arc<[f32]>]) {
+        self.skipped = scales.iter().map(|scales| scales[1] as u8).collect();
+    }
+
     fn evaluate(&mut self, chunks: &[Chunk<'_>]) -> Result<Vec<Output>, ForwardError> {
         std::thread::sleep(self.delay);
         let mut outputs = Vec::new();
-        for chunk in chunks {
+        let skipped = std::mem::take(&mut self.skipped);
+        for (index, chunk) in chunks.iter().enumerate() {
+            let skipped = skipped.get(index).copied().unwrap_or(0);
             for (at, token) in chunk.tokens.iter().enumerate() {
                 *self.slot(chunk, chunk.start + at) = Some(*token);
             }
@@ -127,9 +142,9 @@ impl Forward for FakeModel {
                 (0..length).map(|position| self.slot(chunk, position).expect("the position was evaluated")).collect();
             let rows = match chunk.output {
                 OutputKind::None => Vec::new(),
-                OutputKind::LastLogits => vec![self.logits(&text)?],
+                OutputKind::LastLogits => vec![self.logits(&text, skipped)?],
                 OutputKind::AllLogits => {
-                    (chunk.start..length).map(|at| self.logits(&text[..=at])).collect::<Result<_, _>>()?
+                    (chunk.start..length).map(|at| self.logits(&text[..=at], skipped)).collect::<Result<_, _>>()?
                 }
                 OutputKind::HiddenStates => chunk.tokens.iter().map(|token| hidden(*token).to_vec()).collect(),
             };

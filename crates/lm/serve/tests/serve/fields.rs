@@ -38,7 +38,9 @@ const TEMPLATE: &str = "{% for m in messages %}<|im_start|>{{ m.role }}\n\
 /// A request that contains every kind of object that a request can have.
 fn full(endpoint: &str) -> Value {
     let schema = json!({"type": "json_schema", "json_schema": {"schema": {"type": "integer"}}});
-    let more = json!({"temperature": 0, "max_tokens": 8, "stream_options": {}, "response_format": schema});
+    let lora = json!([{"id": 0, "scale": 0}]);
+    let more =
+        json!({"temperature": 0, "max_tokens": 8, "stream_options": {}, "response_format": schema, "lora": lora});
     let mut body = match endpoint {
         CHAT => json!({
             "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}],

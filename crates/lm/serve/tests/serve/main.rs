@@ -1,5 +1,6 @@
 //! Tests the server through a real socket, with a fake model that gives predictable answers.
 
+mod adapters;
 mod chat;
 mod clients;
 mod completions;

@@ -100,6 +100,7 @@ fn open(arguments: &TextModelArgs, drivers: &DriverArgs, printer: &Printer) -> R
         context: arguments.context,
         cache: None,
         exact: arguments.exact,
+        adapters: &arguments.adapters,
         experts: None,
         mmproj: None,
         settings: Settings { max_batch: IN_FLIGHT, max_waiting: IN_FLIGHT },

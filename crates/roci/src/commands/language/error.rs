@@ -19,6 +19,9 @@ pub(crate) enum LanguageError {
     /// The file does not describe a supported model.
     #[error(transparent)]
     Model(#[from] roci_lm::architecture::ModelError),
+    /// A LoRA adapter does not fit the model.
+    #[error("{}: {source}", path.display())]
+    Adapter { path: PathBuf, source: roci_lm::adapter::AdapterError },
     /// The tokenizer of the model is invalid.
     #[error(transparent)]
     Tokenizer(#[from] roci_tokenizer::Error),
@@ -160,6 +163,7 @@ impl Hint for LanguageError {
                 Some(format!("convert it: `roci convert {from} {}`", to.display()))
             }
             Self::Model(error) => error.hint(),
+            Self::Adapter { source, .. } => source.hint(),
             Self::Tokenizer(error) => error.hint(),
             Self::Vocabulary { .. } => {
                 Some("convert the model again with a current converter, or download another file of it".into())

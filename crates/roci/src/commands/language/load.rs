@@ -11,13 +11,14 @@ use roci_hal::registry::AUTO;
 use roci_hal::{Device, Registry};
 use roci_lm::architecture::Model;
 use roci_lm::llama2c;
-use roci_lm_device::{CacheType, DeviceModel};
+use roci_lm_device::{CacheType, DeviceModel, ModelAdapter};
 use roci_tokenizer::Tokenizer;
 
+use super::adapters;
 use super::placement::{self, DevicePlacement};
 use super::vision::{Vision, VisionFile};
 use super::{LanguageError, speculation};
-use crate::cli::{DriverArgs, SpeculationArgs};
+use crate::cli::{AdapterArgs, DriverArgs, SpeculationArgs};
 use crate::commands::auto;
 use crate::printer::Printer;
 use crate::registry::registry;
@@ -56,6 +57,8 @@ pub(crate) struct LoadOptions<'a> {
     pub(crate) speculation: &'a SpeculationArgs,
     /// The model's mmproj file, for images.
     pub(crate) mmproj: Option<&'a Path>,
+    /// LoRA adapters of the model.
+    pub(crate) adapters: &'a AdapterArgs,
     /// Number of leading layers whose experts run on the CPU; if `None`, chosen by memory.
     pub(crate) experts: Option<usize>,
     /// Batching settings of the engine.
@@ -127,6 +130,7 @@ pub(crate) fn load(
         ));
     }
     let model = Model::new(&file, Some(context))?;
+    let adapters = adapters::open(options.adapters, &file, &model)?;
     let tokenizer = Arc::new(Tokenizer::from_metadata(metadata)?);
     if tokenizer.len() > model.config.vocabulary {
         let vocabulary = model.config.vocabulary;
@@ -149,7 +153,7 @@ pub(crate) fn load(
     };
     let drafts = speculation::open(options.speculation, &file, &tokenizer, context)?;
     let registry = registry(drivers);
-    let (devices, mut device_options) = open_devices(&registry, &file, &model, options, printer)?;
+    let (devices, mut device_options) = open_devices(&registry, (&file, &model, &adapters), options, printer)?;
     if let Some(rows) = vision.as_ref().map(VisionFile::batch_rows).filter(|rows| *rows > 0) {
         device_options.max_batch_tokens = Some((rows + options.settings.max_batch).max(DEFAULT_BATCH));
     }
@@ -169,7 +173,7 @@ pub(crate) fn load(
     let last = &devices[devices.len().saturating_sub(1)..];
     let load = |file: &Arc<Gguf>, model: Model, message: &str| {
         let devices = if model.prediction_input.is_some() { last } else { &devices };
-        let options = roci_lm_device::Options { cpu_expert_layers: 0, ..device_options.clone() };
+        let options = roci_lm_device::Options { cpu_expert_layers: 0, adapters: Vec::new(), ..device_options.clone() };
         load_on_devices(file, model, devices, &options, message, printer)
     };
     let speculation = speculation::start(options.speculation, drafts, (&file, &forward), load)?;
@@ -221,8 +225,7 @@ pub(crate) fn load_kernels(model: &mut DeviceModel, bar: &ProgressBar) -> Result
 /// layers that do not fit.
 fn open_devices(
     registry: &Registry,
-    file: &Gguf,
-    model: &Model,
+    (file, model, adapters): (&Gguf, &Model, &[ModelAdapter]),
     options: &LoadOptions<'_>,
     printer: &Printer,
 ) -> Result<(Vec<Device>, roci_lm_device::Options), LanguageError> {
@@ -249,6 +252,7 @@ fn open_devices(
         exact,
         specialize,
         cpu_expert_layers: options.experts.unwrap_or(0),
+        adapters: adapters.to_vec(),
         cache_tokens: Some(context.saturating_mul(sequences)),
         state_slots: roci_lm_device::Options::state_slots(sequences) + if speculates { sequences } else { 0 },
         ..Default::default()

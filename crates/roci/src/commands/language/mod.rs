@@ -1,6 +1,7 @@
 //! `roci chat`, `roci run`, `roci serve`, `roci embed`, `roci rerank`, `roci convert` and
 //! `roci quantize`: language models.
 
+pub(crate) mod adapters;
 mod chat;
 mod convert;
 mod embed;

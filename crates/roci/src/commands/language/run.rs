@@ -59,6 +59,7 @@ pub(crate) fn run(arguments: &RunArgs, drivers: &DriverArgs, printer: &Printer) 
         exact: language.exact,
         speculation: &language.speculation,
         mmproj: language.mmproj.as_deref(),
+        adapters: &language.adapters,
         experts: language.experts.layers(),
         settings: Settings { max_batch: 1, max_waiting: 0 },
     };

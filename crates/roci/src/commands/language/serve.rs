@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &ServeArgs, drivers: &DriverArgs, printer: &Printer
         exact: arguments.exact,
         speculation: &arguments.speculation,
         mmproj: arguments.mmproj.as_deref(),
+        adapters: &arguments.adapters,
         experts: arguments.experts.layers(),
         settings: Settings { max_batch: arguments.parallel, max_waiting: arguments.queue },
     };

@@ -169,6 +169,7 @@ fn reject_language_options(arguments: &RunArgs) -> Result<(), LanguageError> {
         ("--speculate", arguments.language.speculation.speculate.is_some()),
         ("--draft", arguments.language.speculation.draft.is_some()),
         ("--draft-tokens", arguments.language.speculation.draft_tokens.is_some()),
+        ("--lora", arguments.language.adapters.files().next().is_some()),
         ("--cpu-moe", arguments.language.experts.cpu_moe),
         ("--n-cpu-moe", arguments.language.experts.n_cpu_moe.is_some()),
         ("--max-tokens", arguments.language.max_tokens.is_some()),

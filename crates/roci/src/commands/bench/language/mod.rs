@@ -21,7 +21,7 @@ use roci_lm_device::{DeviceModel, Options};
 
 use super::open;
 use crate::cli::{BenchArgs, BenchOutput};
-use crate::commands::language::{LanguageError, load_kernels, specialize};
+use crate::commands::language::{LanguageError, adapters, load_kernels, specialize};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::interrupt;
@@ -175,6 +175,7 @@ impl<'a> Bench<'a> {
     fn load(&self, device: &Device) -> Result<DeviceModel, LanguageError> {
         let text = &self.arguments.text;
         let options = Options {
+            adapters: adapters::open(&text.adapters, &self.file, &self.model)?,
             cache: text.cache_type,
             exact: text.exact,
             cpu_expert_layers: text.experts.layers().unwrap_or(0),

@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &ChatArgs, drivers: &DriverArgs, printer: &Printer)
         exact: arguments.language.exact,
         speculation: &arguments.language.speculation,
         mmproj: arguments.language.mmproj.as_deref(),
+        adapters: &arguments.language.adapters,
         experts: arguments.language.experts.layers(),
         settings: Settings { max_batch: 1, max_waiting: 0 },
     };
