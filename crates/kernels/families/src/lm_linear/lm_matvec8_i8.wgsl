@@ -5,6 +5,9 @@
 // A workgroup of 128 computes 16 rows: four teams of 32 invocations compute four rows each, and
 // each invocation processes a group of 32 columns per step. Codes become signed bytes once for all
 // tokens. Sums are reduced in workgroup memory at the end, without subgroups.
+//
+// A branch per token would make the loads of x wait for each other. Tokens past the end repeat the
+// last one; their sums are not stored.
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> codes: array<Codes>;
@@ -153,26 +156,16 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
         );
         let x_at = x_start + at * 3u;
         sums0 += four_dots(four, x_at);
-        if count > 1u {
-            sums1 += four_dots(four, x_at + pitch);
-        }
+        sums1 += four_dots(four, x_at + min(1u, count - 1u) * pitch);
         if count > 2u {
-            sums2 += four_dots(four, x_at + 2u * pitch);
-        }
-        if count > 3u {
-            sums3 += four_dots(four, x_at + 3u * pitch);
+            sums2 += four_dots(four, x_at + min(2u, count - 1u) * pitch);
+            sums3 += four_dots(four, x_at + min(3u, count - 1u) * pitch);
         }
         if count > 4u {
-            sums4 += four_dots(four, x_at + 4u * pitch);
-        }
-        if count > 5u {
-            sums5 += four_dots(four, x_at + 5u * pitch);
-        }
-        if count > 6u {
-            sums6 += four_dots(four, x_at + 6u * pitch);
-        }
-        if count > 7u {
-            sums7 += four_dots(four, x_at + 7u * pitch);
+            sums4 += four_dots(four, x_at + min(4u, count - 1u) * pitch);
+            sums5 += four_dots(four, x_at + min(5u, count - 1u) * pitch);
+            sums6 += four_dots(four, x_at + min(6u, count - 1u) * pitch);
+            sums7 += four_dots(four, x_at + min(7u, count - 1u) * pitch);
         }
     }
     partials[lane] = sums0;
