@@ -107,7 +107,7 @@ fn check_resources(spec: &KernelSpec, kernel: &Kernel, lds: u64, context: &str) 
     let most = match format {
         // `fits_large_tile` excludes these kernels from language models.
         Some(format) if !format.fits_large_tile() => u32::MAX,
-        _ if spec.needs_matrix() => 20,
+        _ if spec.needs_matrix() => 26,
         _ => 0,
     };
     let spilled = (metadata.vgpr_spill_count, metadata.sgpr_spill_count);

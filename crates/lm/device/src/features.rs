@@ -13,8 +13,8 @@ pub(crate) struct Features {
     pub(crate) native_kernels: bool,
     /// Has matrix units (cooperative matrices), used for batches.
     pub(crate) coopmat: bool,
-    /// Quantizes activations to 8 bits and multiplies by packed dot products: for a single token
-    /// and, without matrix units, for small batches.
+    /// Quantizes the activations of small batches to 8 bits, and multiplies by packed dot products.
+    /// With matrix units these are batches of up to eight tokens.
     pub(crate) packed_dot: bool,
     /// Takes prebuilt kernels, whose register counts are known.
     pub(crate) prebuilt: bool,

@@ -63,7 +63,7 @@ pub struct Options {
     /// [`state_slots`](Self::state_slots()).
     pub state_slots: usize,
     /// Disables packed dot products: without it, GPUs with 4 x 8-bit dot products quantize the
-    /// activations of a single token, and without matrix units those of small batches, to 8 bits,
+    /// activations of up to eight tokens, and without matrix units those of up to 32, to 8 bits,
     /// which is faster.
     pub exact: bool,
     /// Uses packed dot products on devices that gain nothing from them, such as software

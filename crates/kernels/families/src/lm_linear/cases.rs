@@ -33,7 +33,7 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     let Some((format, together)) = format_of(kernel) else { return Vec::new() };
     let tile = match kernel {
         _ if kernel.starts_with("matmul_coopmat16_") => Some(LmLinear::COOPMAT16_TILE),
-        _ if kernel.starts_with("matmul_coopmat32_") => Some(LmLinear::COOPMAT32_TILE),
+        _ if kernel.starts_with("matmul_coopmat32_") => Some(LmLinear::coopmat32_tile(format)),
         _ => None,
     };
     let small = tile.is_some();
@@ -42,9 +42,13 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         Some(tile) => params.small_coopmat_grid(tile),
         None => params.coopmat_grid(),
     };
-    // Weights are rounded to f16 for matrix units, and devices may round ties differently. Small
-    // tiles also round scales.
-    let halves_tolerance = if small { Tolerance::HalfLayers } else { Tolerance::Half };
+    // Weights are rounded to f16 for matrix units, and devices may round ties differently. Scales
+    // are rounded too in small tiles, and in large ones if codes are decoded to bytes.
+    let halves_tolerance = match format {
+        _ if small => Tolerance::HalfLayers,
+        _ if format.is_compact() => Tolerance::HalfSums,
+        _ => Tolerance::Half,
+    };
     let bytes = kernel.starts_with("matvec_i8_");
     let eight = kernel.starts_with("matvec8_i8_");
     let vector = kernel.starts_with("matvec_") || bytes;

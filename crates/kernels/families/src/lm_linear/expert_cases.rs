@@ -18,7 +18,7 @@ const SHARING: u32 = 2;
 struct Form {
     /// Tokens of a tile.
     tile: u32,
-    grid: fn(&LmLinear) -> [u32; 3],
+    grid: fn(&LmLinear, WeightFormat) -> [u32; 3],
     /// Rows of x in the form that the kernel reads.
     x: fn(&mut Random, u32) -> Vec<u32>,
     tolerance: Tolerance,
@@ -31,11 +31,11 @@ fn halves_of(random: &mut Random, rows: u32) -> Vec<u32> {
 }
 
 fn form(kernel: &str) -> Option<Form> {
-    let [tile16, tile32] = [LmLinear::COOPMAT16_TILE[0], LmLinear::COOPMAT32_TILE[0]];
+    let [tile16, tile32] = [LmLinear::COOPMAT16_TILE[0], LmLinear::COOPMAT32_TOKENS];
     // Weights and scales are rounded to f16 for matrix units.
     let matrix = Form {
         tile: tile16,
-        grid: |params| params.small_coopmat_grid(LmLinear::COOPMAT16_TILE),
+        grid: |params, _| params.small_coopmat_grid(LmLinear::COOPMAT16_TILE),
         x: halves_of,
         tolerance: Tolerance::HalfLayers,
         matrix: true,
@@ -46,14 +46,14 @@ fn form(kernel: &str) -> Option<Form> {
     if kernel.starts_with("matmul_coopmat32_") {
         return Some(Form {
             tile: tile32,
-            grid: |params| params.small_coopmat_grid(LmLinear::COOPMAT32_TILE),
+            grid: |params, format| params.small_coopmat_grid(LmLinear::coopmat32_tile(format)),
             ..matrix
         });
     }
     if kernel.starts_with("matvec8_i8_") {
         return Some(Form {
             tile: LmLinear::VECTOR8_TOKENS,
-            grid: LmLinear::vector8_grid,
+            grid: |params, _| params.vector8_grid(),
             x: |random, rows| quantized(random, rows * COLUMNS / 32),
             tolerance: APPROXIMATE,
             matrix: false,
@@ -62,7 +62,7 @@ fn form(kernel: &str) -> Option<Form> {
     if kernel.starts_with("matmul_") && !kernel.starts_with("matmul_coopmat_") {
         return Some(Form {
             tile: LmLinear::TILE,
-            grid: LmLinear::tile_grid,
+            grid: |params, _| params.tile_grid(),
             x: |random, rows| words(&random.floats((rows * COLUMNS) as usize, -1.0, 1.0)),
             tolerance: APPROXIMATE,
             matrix: false,
@@ -103,5 +103,5 @@ fn make(form: &Form, format: WeightFormat, flags: u32, pairs: u32, random: &mut 
     let buffers = vec![codes, scales, x, bias, tiles, y];
     let output = if flags & LmLinear::PACKED == 0 { Element::F32 } else { Element::F16 };
     let label = format!("{pairs} pairs of {EXPERTS} experts, flags {flags}");
-    Case { grid: (form.grid)(&params), ..case(params, buffers, output, form.tolerance, label) }
+    Case { grid: (form.grid)(&params, format), ..case(params, buffers, output, form.tolerance, label) }
 }

@@ -160,8 +160,7 @@ impl WeightFormat {
     /// registers to decode the format: the accumulators of the tile take half of them.
     pub fn fits_large_tile(self) -> bool {
         use WeightFormat as W;
-        matches!(self, W::F16 | W::Q4 | W::Q4Affine | W::Q4Superblock | W::Q3K)
-            || matches!(self, W::Iq1S | W::Iq2Xxs | W::Iq2S | W::Iq3Xxs | W::Iq3S)
+        !matches!(self, W::F32 | W::Bf16 | W::Nvfp4 | W::Q4Nl | W::Q4E2m1 | W::Iq4Xs | W::Q6K | W::Iq1M)
     }
 
     /// Whether codes are integers or indices of integers, which `lm_matvec8_i8_*` multiplies as

@@ -28,7 +28,21 @@ fn load_w(first: u32, group: u32, lane: u32) -> WElements {
     return elements;
 }
 
+// Two bytes, in the low bits of the halves of a word, divided by 128, plus 8: with a byte in its
+// mantissa, 0x4800 is that as f16.
+fn bytes_plus_8(bytes: u32) -> vec2<f16> {
+    return vec2<f16>(unpack2x16float((bytes & 0x00ff00ffu) | 0x48004800u));
+}
+
+// Four weights. Bytes are decoded in f16, which takes half of the registers: signed bytes become
+// unsigned by flipping the sign bit, which adds 128, and scales are multiplied by 128. Rounding
+// scales that are no f16 is about as small an error as rounding the weights.
 fn dequantize(chunk: u32, word: u32, s: vec2<f32>) -> vec4<f16> {
+    if has_byte_codes() {
+        let bytes = word ^ 0x80808080u;
+        let pairs = vec4<f16>(bytes_plus_8(bytes), bytes_plus_8(bytes >> 8u)) - vec4<f16>(9.0h);
+        return fma(pairs.xzyw, vec4<f16>(f16(128.0 * s.x)), vec4<f16>(f16(s.y)));
+    }
     return vec4<f16>(decode_codes(chunk, word, word, vec2<u32>()) * s.x + s.y);
 }
 

@@ -22,15 +22,6 @@ struct Params {
     epsilon: f32,
 }
 
-fn activation(v: f32) -> f32 {
-    if (params.flags & SILU) != 0u {
-        return v / (1.0 + exp(-v));
-    }
-    // GELU (tanh form) with one exponential: 1 + tanh(z) = 2 / (1 + exp(-2 z)).
-    let z = 1.5957691216 * (v + 0.044715 * v * v * v);
-    return v / (1.0 + exp(-z));
-}
-
 // Epilogue of the sum of one row. `first_row` is the first row of the expert's matrix, or 0.
 fn epilogue(token: u32, row: u32, first_row: u32, sum: f32) {
     let at = token * params.y_stride + params.y_offset + row;
@@ -50,12 +41,21 @@ fn gated_unit(row: u32, first_row: u32, sums: vec2<f32>) -> f32 {
     if (params.flags & BIAS) != 0u {
         v += vec2<f32>(bias[first_row + row], bias[first_row + row + 1u]);
     }
+    // All activations share one exponential and one division. Tiles repeat this code for each of
+    // their matrices, and more of it takes registers from their sums.
+    var gate = v.x;
+    var up = v.y;
+    var z = gate;
     if (params.flags & GATE) == GATE {
         // SwiGLU of gpt-oss.
-        let gate = min(v.x, 7.0);
-        return gate / (1.0 + exp(-1.702 * gate)) * (clamp(v.y, -7.0, 7.0) + 1.0);
+        gate = min(gate, 7.0);
+        z = 1.702 * gate;
+        up = clamp(up, -7.0, 7.0) + 1.0;
+    } else if (params.flags & SILU) == 0u {
+        // GELU (tanh form): 1 + tanh(z) = 2 / (1 + exp(-2 z)).
+        z = 1.5957691216 * (gate + 0.044715 * gate * gate * gate);
     }
-    return activation(v.x) * v.y;
+    return gate / (1.0 + exp(-z)) * up;
 }
 
 // Epilogue of the sums of two such rows.

@@ -288,70 +288,62 @@ fn lm_matmul_coopmat(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
         coopStoreT(s33, &y[at33], pitch);
         return;
     }
-    // Otherwise through workgroup memory.
+    // Otherwise through workgroup memory. A loop, since sixteen copies of the epilogue would take
+    // registers from the sums.
     let to = lane / 32u * 64u;
-    coopStoreT(s00, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 0u, row + 0u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s01, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 0u, row + 16u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s02, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 0u, row + 32u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s03, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 0u, row + 48u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s10, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 16u, row + 0u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s11, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 16u, row + 16u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s12, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 16u, row + 32u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s13, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 16u, row + 48u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s20, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 32u, row + 0u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s21, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 32u, row + 16u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s22, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 32u, row + 32u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s23, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 32u, row + 48u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s30, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 48u, row + 0u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s31, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 48u, row + 16u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s32, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 48u, row + 32u, group.z, to, lane % 32u);
-    workgroupBarrier();
-    coopStoreT(s33, &result[to], 4u);
-    workgroupBarrier();
-    epilogue_matrix(token + 48u, row + 48u, group.z, to, lane % 32u);
-    workgroupBarrier();
+    for (var matrix = 0u; matrix < 16u; matrix += 1u) {
+        switch matrix {
+            case 0u: {
+                coopStoreT(s00, &result[to], 4u);
+            }
+            case 1u: {
+                coopStoreT(s01, &result[to], 4u);
+            }
+            case 2u: {
+                coopStoreT(s02, &result[to], 4u);
+            }
+            case 3u: {
+                coopStoreT(s03, &result[to], 4u);
+            }
+            case 4u: {
+                coopStoreT(s10, &result[to], 4u);
+            }
+            case 5u: {
+                coopStoreT(s11, &result[to], 4u);
+            }
+            case 6u: {
+                coopStoreT(s12, &result[to], 4u);
+            }
+            case 7u: {
+                coopStoreT(s13, &result[to], 4u);
+            }
+            case 8u: {
+                coopStoreT(s20, &result[to], 4u);
+            }
+            case 9u: {
+                coopStoreT(s21, &result[to], 4u);
+            }
+            case 10u: {
+                coopStoreT(s22, &result[to], 4u);
+            }
+            case 11u: {
+                coopStoreT(s23, &result[to], 4u);
+            }
+            case 12u: {
+                coopStoreT(s30, &result[to], 4u);
+            }
+            case 13u: {
+                coopStoreT(s31, &result[to], 4u);
+            }
+            case 14u: {
+                coopStoreT(s32, &result[to], 4u);
+            }
+            default: {
+                coopStoreT(s33, &result[to], 4u);
+            }
+        }
+        workgroupBarrier();
+        epilogue_matrix(token + matrix / 4u * 16u, row + matrix % 4u * 16u, group.z, to, lane % 32u);
+        workgroupBarrier();
+    }
 }

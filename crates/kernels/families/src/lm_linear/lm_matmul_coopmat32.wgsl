@@ -35,27 +35,44 @@ var<workgroup> w_tile: array<vec4<f16>, ROWS * PITCH>;
 // Two result matrices per subgroup.
 var<workgroup> result: array<vec4<f32>, ROWS * 8u>;
 
-// Two adjacent vec4s of x.
+// Invocations per eight columns of x.
+const X_INVOCATIONS = ROWS / 4u;
+
+// Two adjacent vec4s of x; if a tile has more tokens than that, also of the token X_INVOCATIONS
+// further on.
 struct XElements {
     a: vec4<f16>,
     b: vec4<f16>,
+    c: vec4<f16>,
+    d: vec4<f16>,
 }
 
-// `row` is the row of x of the token that the invocation loads. Columns past the end are zero.
-fn load_x(row: u32, step: u32, lane: u32) -> XElements {
-    let row_vec4s = params.columns / 4u;
+// `row` is the row of x of the token that the invocation loads, `next_row` that of the token
+// X_INVOCATIONS further on. Columns past the end are zero.
+fn load_x(row: u32, next_row: u32, step: u32, lane: u32) -> XElements {
+    var elements: XElements;
     let column = step * 16u + lane % 8u * 2u;
-    if column < row_vec4s {
+    if column < params.columns / 4u {
         let at = row * (params.x_stride / 4u) + column;
-        return XElements(x[at], x[at + 1u]);
+        elements.a = x[at];
+        elements.b = x[at + 1u];
+        if TOKENS > X_INVOCATIONS {
+            let next = next_row * (params.x_stride / 4u) + column;
+            elements.c = x[next];
+            elements.d = x[next + 1u];
+        }
     }
-    return XElements();
+    return elements;
 }
 
 fn store_x(elements: XElements, lane: u32) {
     let to = lane / 8u * PITCH + lane % 8u * 2u;
     x_tile[to] = elements.a.xzyw;
     x_tile[to + 1u] = elements.b.xzyw;
+    if TOKENS > X_INVOCATIONS {
+        x_tile[to + X_INVOCATIONS * PITCH] = elements.c.xzyw;
+        x_tile[to + X_INVOCATIONS * PITCH + 1u] = elements.d.xzyw;
+    }
 }
 
 // Adds up the sums of sixteen tokens of the two subgroups that share rows; each invocation has two
@@ -91,6 +108,10 @@ fn lm_matmul_coopmat32(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     }
     let matrix = tile_first_row(group.x);
     let x_row = tile_x_row(group.x, lane / 8u);
+    var next_x_row = x_row;
+    if TOKENS > X_INVOCATIONS {
+        next_x_row = tile_x_row(group.x, lane / 8u + X_INVOCATIONS);
+    }
     let first_row = group.y * ROWS;
 
     // The tile of this subgroup.
@@ -105,13 +126,13 @@ fn lm_matmul_coopmat32(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     // After the last step there is nothing to prefetch; loading the last one again is harmless.
     let last = max(end, 1u) - 1u;
     var w_next = load_w(matrix, first_row, min(first_step, last), lane);
-    var x_next = load_x(x_row, min(first_step, last), lane);
+    var x_next = load_x(x_row, next_x_row, min(first_step, last), lane);
     for (var step = first_step; step < end; step += 1u) {
         workgroupBarrier();
         store_w(w_next, lane);
         store_x(x_next, lane);
         w_next = load_w(matrix, first_row, min(step + 1u, last), lane);
-        x_next = load_x(x_row, min(step + 1u, last), lane);
+        x_next = load_x(x_row, next_x_row, min(step + 1u, last), lane);
         workgroupBarrier();
         let w00 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start], PITCH);
         let w01 = coopLoad<coop_mat16x16<f16, B>>(&w_tile[w_start + 4u], PITCH);

@@ -2,10 +2,11 @@
 // products) defines `X_TILE_SIZE`, `x_tile`, `load_x_tile`, `x_tile_index` and `unit_dot`.
 //
 // A workgroup of 128 computes eight rows: four teams of 32 invocations compute two rows each. An
-// invocation loads three uvec4s of each row per step, 32 apart, so that the loads of a team
-// coalesce. The first loads are issued before x is staged. Sums are reduced in workgroup memory,
-// without subgroups. x passes through workgroup memory, where RMS norm may be fused to save a
-// dispatch; the sums are multiplied by the inverse root mean square at the end.
+// invocation has two units of each row in flight, 32 apart, so that the loads of a team coalesce.
+// More of them take registers that more workgroups need. The first loads are issued before x is
+// staged. Sums are reduced in workgroup memory, without subgroups. x passes through workgroup
+// memory, where RMS norm may be fused to save a dispatch; the sums are multiplied by the inverse
+// root mean square at the end. A part of x in workgroup memory has a multiple of 64 units.
 
 // Number of vec4s of x that one unit of codes is multiplied with.
 override UNIT_VEC4S: u32;
@@ -84,7 +85,6 @@ fn lm_matvec(
     var next_rows = row_offsets(group.x * 8u, first_row, units, lane);
     var next0 = load_rows(next_rows, team_lane, units);
     var next1 = load_rows(next_rows, team_lane + 32u, units);
-    var next2 = load_rows(next_rows, team_lane + 64u, units);
     for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
         let rows = next_rows;
         next_rows = row_offsets(tile + groups.x * 8u, first_row, units, lane);
@@ -114,23 +114,18 @@ fn lm_matvec(
             }
             let source = start / UNIT_VEC4S;
             let end = source + count / UNIT_VEC4S;
-            for (var at = source + team_lane; at < end; at += 96u) {
-                let current0 = next0;
-                let current1 = next1;
-                let current2 = next2;
+            for (var at = source + team_lane; at < end; at += 64u) {
                 // Prefetches the next units: the rest of these rows, or the next ones.
-                let same_rows = at + 96u < units;
+                let same_rows = at + 64u < units;
                 let load_from = select(next_rows, rows, same_rows);
-                let load_at = select(team_lane, at + 96u, same_rows);
+                let load_at = select(team_lane, at + 64u, same_rows);
+                let current0 = next0;
                 next0 = load_rows(load_from, load_at, units);
-                next1 = load_rows(load_from, load_at + 32u, units);
-                next2 = load_rows(load_from, load_at + 64u, units);
                 sums += two_row_dot(current0, at, x_tile_index(at - source));
+                let current1 = next1;
+                next1 = load_rows(load_from, load_at + 32u, units);
                 if at + 32u < end {
                     sums += two_row_dot(current1, at + 32u, x_tile_index(at + 32u - source));
-                }
-                if at + 64u < end {
-                    sums += two_row_dot(current2, at + 64u, x_tile_index(at + 64u - source));
                 }
             }
             if row_vec4s > X_TILE_SIZE {

@@ -5,6 +5,9 @@
 // A workgroup of 128 computes 16 rows: four teams of 32 invocations compute four rows each, and
 // each invocation processes a group of 32 columns per step. Codes become signed bytes once for all
 // tokens. Sums are reduced in workgroup memory at the end, without subgroups.
+//
+// A branch per token would make the loads of x wait for each other. Tokens past the end repeat the
+// last one; their sums are not stored.
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> codes: array<Codes>;
@@ -171,25 +174,15 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
         );
         let x_at = at * 3u;
         sums0 += four_dots(four, x0 + x_at);
-        if count > 1u {
-            sums1 += four_dots(four, x1 + x_at);
-        }
+        sums1 += four_dots(four, x1 + x_at);
         if count > 2u {
             sums2 += four_dots(four, x2 + x_at);
-        }
-        if count > 3u {
             sums3 += four_dots(four, x3 + x_at);
         }
         if count > 4u {
             sums4 += four_dots(four, x4 + x_at);
-        }
-        if count > 5u {
             sums5 += four_dots(four, x5 + x_at);
-        }
-        if count > 6u {
             sums6 += four_dots(four, x6 + x_at);
-        }
-        if count > 7u {
             sums7 += four_dots(four, x7 + x_at);
         }
     }

@@ -1,8 +1,8 @@
 // x in f32, for `lm_matvec.wgsl`; appended to its source.
 
 // Number of vec4s of x in workgroup memory.
-const X_TILE_SIZE = 768u;
-var<workgroup> x_tile: array<vec4<f32>, 768>;
+const X_TILE_SIZE = 512u;
+var<workgroup> x_tile: array<vec4<f32>, 512>;
 // Offset of the vec4s of x for a unit of codes. They are swizzled to avoid bank conflicts.
 fn x_tile_index(unit: u32) -> u32 {
     return unit * UNIT_VEC4S + (unit * UNIT_VEC4S / 8u) % UNIT_VEC4S;
@@ -24,38 +24,27 @@ fn load_x_tile(row: u32, first: u32, count: u32, lane: u32) -> f32 {
     let at1 = min(first + lane + 128u, last);
     let at2 = min(first + lane + 256u, last);
     let at3 = min(first + lane + 384u, last);
-    let at4 = min(first + lane + 512u, last);
-    let at5 = min(first + lane + 640u, last);
     var v0 = x[row + at0];
     var v1 = x[row + at1];
     var v2 = x[row + at2];
     var v3 = x[row + at3];
-    var v4 = x[row + at4];
-    var v5 = x[row + at5];
     var squares = 0.0;
     if (params.flags & NORM) != 0u {
         let n0 = norm[at0];
         let n1 = norm[at1];
         let n2 = norm[at2];
         let n3 = norm[at3];
-        let n4 = norm[at4];
-        let n5 = norm[at5];
         squares += masked_square(v0, lane, count) + masked_square(v1, lane + 128u, count);
         squares += masked_square(v2, lane + 256u, count) + masked_square(v3, lane + 384u, count);
-        squares += masked_square(v4, lane + 512u, count) + masked_square(v5, lane + 640u, count);
         v0 *= n0;
         v1 *= n1;
         v2 *= n2;
         v3 *= n3;
-        v4 *= n4;
-        v5 *= n5;
     }
     store_x(v0, lane, count);
     store_x(v1, lane + 128u, count);
     store_x(v2, lane + 256u, count);
     store_x(v3, lane + 384u, count);
-    store_x(v4, lane + 512u, count);
-    store_x(v5, lane + 640u, count);
     return squares;
 }
 

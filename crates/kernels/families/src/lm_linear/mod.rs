@@ -94,13 +94,19 @@ impl LmLinear {
     pub const COOPMAT_STEP: u32 = 64;
     /// Tokens and rows per tile of `lm_matmul_coopmat16_*`.
     pub const COOPMAT16_TILE: [u32; 2] = [16, 64];
-    /// Tokens and rows per tile of `lm_matmul_coopmat32_*`.
-    pub const COOPMAT32_TILE: [u32; 2] = [32, 128];
+    /// Tokens per tile of `lm_matmul_coopmat32_*`.
+    pub const COOPMAT32_TOKENS: u32 = 32;
     /// Columns per step of `lm_matmul_coopmat16_*` and `lm_matmul_coopmat32_*`; the last step may
     /// be partial.
     pub const COOPMAT32_STEP: u32 = 64;
     /// Maximum number of column splits of `lm_matmul_coopmat16_*` and `lm_matmul_coopmat32_*`.
     pub const COOPMAT32_PARTS: u32 = 8;
+
+    /// Tokens and rows per tile of `lm_matmul_coopmat32_*` with this format. The bytes of Q8 that
+    /// are in flight take too many registers in wider tiles.
+    pub fn coopmat32_tile(format: WeightFormat) -> [u32; 2] {
+        [Self::COOPMAT32_TOKENS, if format == WeightFormat::Q8 { 64 } else { 128 }]
+    }
 
     /// Workgroup counts of `lm_matvec_*`; `tokens_per_group` is the number of tokens that the
     /// variant processes per workgroup.

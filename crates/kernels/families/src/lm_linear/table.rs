@@ -106,6 +106,9 @@ const MATMUL_COOPMAT32: Family = Family {
     ..MATMUL_COOPMAT
 };
 
+/// The same for codes of whole bytes.
+const MATMUL_COOPMAT32_NARROW: Family = Family { workgroup: [128, 1, 1], ..MATMUL_COOPMAT32 };
+
 pub(crate) const FAMILIES: &[Family] = &[
     Family {
         file: "lm_matvec_float.wgsl",
@@ -298,7 +301,15 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_units.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
         ),
-        variants: quantized_variants!("lm_matmul_coopmat32"),
+        variants: variants! {
+            "lm_matmul_coopmat32_q4": FORMAT = 3;
+            "lm_matmul_coopmat32_q4_affine": FORMAT = 4;
+            "lm_matmul_coopmat32_nvfp4": FORMAT = 5;
+            "lm_matmul_coopmat32_q4_nl": FORMAT = 6;
+            "lm_matmul_coopmat32_q4_e2m1": FORMAT = 7;
+            "lm_matmul_coopmat32_iq4_xs": FORMAT = 9;
+            "lm_matmul_coopmat32_q4_superblock": FORMAT = 10;
+        },
         ..MATMUL_COOPMAT32
     },
     Family {
@@ -311,5 +322,19 @@ pub(crate) const FAMILIES: &[Family] = &[
         ),
         variants: compact_variants!("lm_matmul_coopmat32"),
         ..MATMUL_COOPMAT32
+    },
+    Family {
+        aliases: source!(
+            "lm_coopmat32_tile32_narrow.wgsl",
+            "lm_tiles.wgsl",
+            "lm_coopmat32_weights_quantized.wgsl",
+            "lm_weights.wgsl",
+            "lm_units.wgsl",
+            "lm_linear_epilogue_vec4.wgsl"
+        ),
+        variants: variants! {
+            "lm_matmul_coopmat32_q8": FORMAT = 8;
+        },
+        ..MATMUL_COOPMAT32_NARROW
     },
 ];

@@ -168,7 +168,7 @@ fn compute(
     let tile = match form {
         MATVEC8_I8 => Params::VECTOR8_TOKENS,
         MATMUL_COOPMAT16 => Params::COOPMAT16_TILE[0],
-        MATMUL_COOPMAT32 => Params::COOPMAT32_TILE[0],
+        MATMUL_COOPMAT32 => Params::COOPMAT32_TOKENS,
         _ => Params::TILE,
     };
     let of_pairs;

@@ -76,7 +76,7 @@ impl Reference for CastF16 {
 
 impl Reference for QuantizeI8 {
     type Params = LmQuantizeI8;
-    const INPUTS: usize = 1;
+    const INPUTS: usize = 2;
     const OUTPUTS: usize = 1;
 
     fn work_size(p: &LmQuantizeI8) -> Result<WorkSize, String> {
@@ -90,10 +90,21 @@ impl Reference for QuantizeI8 {
         let columns = p.columns as usize;
         for token in units {
             let row = floats(inputs[0], token * p.x_stride as usize, columns);
+            let (weights, factor) = match p.model_columns {
+                0 => (None, 1.0),
+                count => {
+                    let mean = row.iter().map(|value| value * value).sum::<f32>() / count as f32;
+                    (Some(floats(inputs[1], 0, columns)), 1.0 / (mean + p.epsilon).sqrt())
+                }
+            };
             for (group, values) in row.as_chunks::<32>().0.iter().enumerate() {
+                let mut values = *values;
+                if let Some(weights) = weights {
+                    values.iter_mut().zip(&weights[32 * group..]).for_each(|(value, weight)| *value *= weight);
+                }
                 let to = (token * (columns / 32) + group) * LmQuantizeI8::GROUP_WORDS as usize;
                 let top = values.iter().fold(0f32, |top, value| top.max(value.abs()));
-                let (scale, inverse) = (top / 127.0, if top > 0.0 { 127.0 / top } else { 0.0 });
+                let (scale, inverse) = (top / 127.0 * factor, if top > 0.0 { 127.0 / top } else { 0.0 });
                 let codes = values.map(|value| (value * inverse).round_ties_even() as i8);
                 for (at, four) in codes.as_chunks::<4>().0.iter().enumerate() {
                     outputs[0].set_word(to + at, u32::from_le_bytes(four.map(i8::cast_unsigned)));

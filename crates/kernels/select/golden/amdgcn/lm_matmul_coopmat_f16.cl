@@ -143,36 +143,47 @@ ROCI_FN uint swizzled_row(uint n) {
     return ((n & 8u) | ((n & 1u) << 2u)) | ((n >> 1u) & 3u);
 }
 
-ROCI_FN float activation(float v, private const Params *params) {
-    const uint _e3 = (*params).flags;
-    if ((_e3 & 4u) != 0u) {
-        return v / (1.0f + __builtin_elementwise_exp(-v));
-    }
-    const float z = 1.5957692f * (v + (((0.044715f * v) * v) * v));
-    return v / (1.0f + __builtin_elementwise_exp(-z));
-}
-
 ROCI_FN float gated_unit(uint row, uint first_row, float2 sums, private const Params *params, global const float *bias) {
-    float2 v_1 = (float2)(0.0f);
-    v_1 = sums;
+    float2 v = (float2)(0.0f);
+    float gate = 0.0f;
+    float up = 0.0f;
+    float z = 0.0f;
+    v = sums;
     const uint _e6 = (*params).flags;
     if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_1;
+        const float2 _e11 = v;
         const float _e15 = bias[first_row + row];
         const float _e21 = bias[(first_row + row) + 1u];
-        v_1 = _e11 + ((float2)(_e15, _e21));
+        v = _e11 + ((float2)(_e15, _e21));
     }
-    const uint _e26 = (*params).flags;
-    if ((_e26 & 12u) == 12u) {
-        const float _e32 = v_1.x;
-        const float gate = __builtin_elementwise_minnum(_e32, 7.0f);
-        const float _e42 = v_1.y;
-        return (gate / (1.0f + __builtin_elementwise_exp((-1.702f) * gate))) * (__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e42, -7.0f), 7.0f) + 1.0f);
+    const float _e25 = v.x;
+    gate = _e25;
+    const float _e28 = v.y;
+    up = _e28;
+    const float _e30 = gate;
+    z = _e30;
+    const uint _e34 = (*params).flags;
+    if ((_e34 & 12u) == 12u) {
+        const float _e39 = gate;
+        gate = __builtin_elementwise_minnum(_e39, 7.0f);
+        const float _e42 = gate;
+        z = 1.702f * _e42;
+        const float _e45 = up;
+        up = __builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e45, -7.0f), 7.0f) + 1.0f;
+    } else {
+        const uint _e53 = (*params).flags;
+        if ((_e53 & 4u) == 0u) {
+            const float _e58 = gate;
+            const float _e59 = gate;
+            const float _e62 = gate;
+            const float _e64 = gate;
+            z = 1.5957692f * (_e58 + (((0.044715f * _e59) * _e62) * _e64));
+        }
     }
-    const float _e50 = v_1.x;
-    const float _e51 = activation(_e50, params);
-    const float _e53 = v_1.y;
-    return _e51 * _e53;
+    const float _e69 = gate;
+    const float _e70 = z;
+    const float _e76 = up;
+    return (_e69 / (1.0f + __builtin_elementwise_exp(-_e70))) * _e76;
 }
 
 ROCI_FN void epilogue_gated(uint token, uint row_1, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
@@ -183,24 +194,24 @@ ROCI_FN void epilogue_gated(uint token, uint row_1, uint first_row_1, float2 sum
 }
 
 ROCI_FN void epilogue(uint token_1, uint row_2, uint first_row_2, float sum, private const Params *params, global const float *bias, global float *y) {
-    float v_2 = 0.0f;
+    float v_1 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
     const uint at = ((token_1 * _e6) + _e10) + row_2;
-    v_2 = sum;
+    v_1 = sum;
     const uint _e16 = (*params).flags;
     if ((_e16 & 2u) != 0u) {
-        const float _e21 = v_2;
+        const float _e21 = v_1;
         const float _e25 = bias[first_row_2 + row_2];
-        v_2 = _e21 + _e25;
+        v_1 = _e21 + _e25;
     }
     const uint _e29 = (*params).flags;
     if ((_e29 & 1u) != 0u) {
-        const float _e34 = v_2;
+        const float _e34 = v_1;
         const float _e37 = y[at];
-        v_2 = _e34 + _e37;
+        v_1 = _e34 + _e37;
     }
-    const float _e41 = v_2;
+    const float _e41 = v_1;
     y[at] = _e41;
 }
 
@@ -389,6 +400,7 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
     uint k = 0u;
     bool local_ = false;
     bool local_1 = false;
+    uint matrix = 0u;
     const uint _e4 = params.columns;
     const uint steps = _e4 / 64u;
     const uint _e9 = params.sharing;
@@ -691,84 +703,102 @@ void lm_matmul_coopmat_f16(global const half4 *codes, global const uint *scales,
         return;
     }
     const uint to_2 = (lane / 32u) * 64u;
-    const float8 _e666 = s00_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e666);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 0u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e677 = s01_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e677);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 0u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e688 = s02_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e688);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 0u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e699 = s03_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e699);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 0u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e710 = s10_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e710);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 16u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e721 = s11_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e721);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 16u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e732 = s12_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e732);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 16u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e743 = s13_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e743);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 16u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e754 = s20_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e754);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 32u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e765 = s21_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e765);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 32u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e776 = s22_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e776);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 32u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e787 = s23_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e787);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 32u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e798 = s30_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e798);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 48u, row_7 + 0u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e809 = s31_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e809);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 48u, row_7 + 16u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e820 = s32_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e820);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 48u, row_7 + 32u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
-    const float8 _e831 = s33_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e831);
-    roci_barrier_workgroup();
-    epilogue_matrix(token_4 + 48u, row_7 + 48u, group.z, to_2, lane % 32u, &params, bias, y, &result);
-    roci_barrier_workgroup();
+    while (true) {
+        const uint _e668 = matrix;
+        if (!(_e668 < 16u)) {
+            break;
+        }
+        {
+            const uint _e671 = matrix;
+            switch (_e671) {
+            case 0u: {
+                const float8 _e672 = s00_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e672);
+                break;
+            }
+            case 1u: {
+                const float8 _e676 = s01_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e676);
+                break;
+            }
+            case 2u: {
+                const float8 _e680 = s02_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e680);
+                break;
+            }
+            case 3u: {
+                const float8 _e684 = s03_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e684);
+                break;
+            }
+            case 4u: {
+                const float8 _e688 = s10_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e688);
+                break;
+            }
+            case 5u: {
+                const float8 _e692 = s11_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e692);
+                break;
+            }
+            case 6u: {
+                const float8 _e696 = s12_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e696);
+                break;
+            }
+            case 7u: {
+                const float8 _e700 = s13_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e700);
+                break;
+            }
+            case 8u: {
+                const float8 _e704 = s20_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e704);
+                break;
+            }
+            case 9u: {
+                const float8 _e708 = s21_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e708);
+                break;
+            }
+            case 10u: {
+                const float8 _e712 = s22_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e712);
+                break;
+            }
+            case 11u: {
+                const float8 _e716 = s23_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e716);
+                break;
+            }
+            case 12u: {
+                const float8 _e720 = s30_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e720);
+                break;
+            }
+            case 13u: {
+                const float8 _e724 = s31_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e724);
+                break;
+            }
+            case 14u: {
+                const float8 _e728 = s32_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e728);
+                break;
+            }
+            default: {
+                const float8 _e732 = s33_;
+                roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_2], 4u * 4u, _e732);
+                break;
+            }
+            }
+            roci_barrier_workgroup();
+            const uint _e736 = matrix;
+            const uint _e742 = matrix;
+            epilogue_matrix(token_4 + ((_e736 / 4u) * 16u), row_7 + ((_e742 % 4u) * 16u), group.z, to_2, lane % 32u, &params, bias, y, &result);
+            roci_barrier_workgroup();
+        }
+        const uint _e751 = matrix;
+        matrix = _e751 + 1u;
+    }
 }

@@ -424,36 +424,47 @@ ROCI_FN float load_x_tile(uint row_1, uint first_1, uint count_3, uint lane_4, p
     return _e59;
 }
 
-ROCI_FN float activation(float v_6, private const Params *params) {
-    const uint _e3 = (*params).flags;
-    if ((_e3 & 4u) != 0u) {
-        return v_6 / (1.0f + __builtin_elementwise_exp(-v_6));
-    }
-    const float z = 1.5957692f * (v_6 + (((0.044715f * v_6) * v_6) * v_6));
-    return v_6 / (1.0f + __builtin_elementwise_exp(-z));
-}
-
 ROCI_FN float gated_unit(uint row_2, uint first_row_2, float2 sums_1, private const Params *params, global const float *bias) {
-    float2 v_7 = (float2)(0.0f);
-    v_7 = sums_1;
+    float2 v_6 = (float2)(0.0f);
+    float gate = 0.0f;
+    float up = 0.0f;
+    float z = 0.0f;
+    v_6 = sums_1;
     const uint _e6 = (*params).flags;
     if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_7;
+        const float2 _e11 = v_6;
         const float _e15 = bias[first_row_2 + row_2];
         const float _e21 = bias[(first_row_2 + row_2) + 1u];
-        v_7 = _e11 + ((float2)(_e15, _e21));
+        v_6 = _e11 + ((float2)(_e15, _e21));
     }
-    const uint _e26 = (*params).flags;
-    if ((_e26 & 12u) == 12u) {
-        const float _e32 = v_7.x;
-        const float gate = __builtin_elementwise_minnum(_e32, 7.0f);
-        const float _e42 = v_7.y;
-        return (gate / (1.0f + __builtin_elementwise_exp((-1.702f) * gate))) * (__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e42, -7.0f), 7.0f) + 1.0f);
+    const float _e25 = v_6.x;
+    gate = _e25;
+    const float _e28 = v_6.y;
+    up = _e28;
+    const float _e30 = gate;
+    z = _e30;
+    const uint _e34 = (*params).flags;
+    if ((_e34 & 12u) == 12u) {
+        const float _e39 = gate;
+        gate = __builtin_elementwise_minnum(_e39, 7.0f);
+        const float _e42 = gate;
+        z = 1.702f * _e42;
+        const float _e45 = up;
+        up = __builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e45, -7.0f), 7.0f) + 1.0f;
+    } else {
+        const uint _e53 = (*params).flags;
+        if ((_e53 & 4u) == 0u) {
+            const float _e58 = gate;
+            const float _e59 = gate;
+            const float _e62 = gate;
+            const float _e64 = gate;
+            z = 1.5957692f * (_e58 + (((0.044715f * _e59) * _e62) * _e64));
+        }
     }
-    const float _e50 = v_7.x;
-    const float _e51 = activation(_e50, params);
-    const float _e53 = v_7.y;
-    return _e51 * _e53;
+    const float _e69 = gate;
+    const float _e70 = z;
+    const float _e76 = up;
+    return (_e69 / (1.0f + __builtin_elementwise_exp(-_e70))) * _e76;
 }
 
 ROCI_FN void epilogue_gated(uint token, uint row_3, uint first_row_3, float2 sums_2, private const Params *params, global const float *bias, global float *y) {
@@ -464,24 +475,24 @@ ROCI_FN void epilogue_gated(uint token, uint row_3, uint first_row_3, float2 sum
 }
 
 ROCI_FN void epilogue(uint token_1, uint row_4, uint first_row_4, float sum, private const Params *params, global const float *bias, global float *y) {
-    float v_8 = 0.0f;
+    float v_7 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
     const uint at_5 = ((token_1 * _e6) + _e10) + row_4;
-    v_8 = sum;
+    v_7 = sum;
     const uint _e16 = (*params).flags;
     if ((_e16 & 2u) != 0u) {
-        const float _e21 = v_8;
+        const float _e21 = v_7;
         const float _e25 = bias[first_row_4 + row_4];
-        v_8 = _e21 + _e25;
+        v_7 = _e21 + _e25;
     }
     const uint _e29 = (*params).flags;
     if ((_e29 & 1u) != 0u) {
-        const float _e34 = v_8;
+        const float _e34 = v_7;
         const float _e37 = y[at_5];
-        v_8 = _e34 + _e37;
+        v_7 = _e34 + _e37;
     }
-    const float _e41 = v_8;
+    const float _e41 = v_7;
     y[at_5] = _e41;
 }
 
@@ -501,7 +512,6 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
     uint2 next_rows = (uint2)(0u);
     TwoRows next0_ = {0};
     TwoRows next1_ = {0};
-    TwoRows next2_ = {0};
     uint tile = 0u;
     float2 sums = (float2)(0.0f);
     uint start = 0u;
@@ -539,233 +549,218 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
     const uint2 _e60 = next_rows;
     const TwoRows _e63 = load_rows(_e60, team_lane + 32u, units_1, codes, scales);
     next1_ = _e63;
-    const uint2 _e65 = next_rows;
-    const TwoRows _e68 = load_rows(_e65, team_lane + 64u, units_1, codes, scales);
-    next2_ = _e68;
     tile = group.x * 8u;
     while (true) {
-        const uint _e74 = tile;
-        const uint _e77 = params.rows;
-        if (!(_e74 < _e77)) {
+        const uint _e69 = tile;
+        const uint _e72 = params.rows;
+        if (!(_e69 < _e72)) {
             break;
         }
         {
             const uint2 rows_1 = next_rows;
-            const uint _e80 = tile;
-            const uint _e85 = first_row;
-            const uint2 _e86 = row_offsets(_e80 + (groups.x * 8u), _e85, units_1, lane, &params);
-            next_rows = _e86;
-            const uint _e87 = tile;
-            const bool is_first = _e87 == (group.x * 8u);
+            const uint _e75 = tile;
+            const uint _e80 = first_row;
+            const uint2 _e81 = row_offsets(_e75 + (groups.x * 8u), _e80, units_1, lane, &params);
+            next_rows = _e81;
+            const uint _e82 = tile;
+            const bool is_first = _e82 == (group.x * 8u);
             sums = (float2)(0.0f);
             start = 0u;
             while (true) {
-                const uint _e96 = start;
-                if (!(_e96 < row_vec4s)) {
+                const uint _e91 = start;
+                if (!(_e91 < row_vec4s)) {
                     break;
                 }
                 {
-                    const uint _e98 = start;
-                    const uint count_4 = __builtin_elementwise_min(row_vec4s - _e98, 1536u);
+                    const uint _e93 = start;
+                    const uint count_4 = __builtin_elementwise_min(row_vec4s - _e93, 1536u);
                     if (!is_first) {
                         local_ = row_vec4s > 1536u;
                     } else {
                         local_ = true;
                     }
-                    const bool _e108 = local_;
-                    if (_e108) {
-                        const uint _e109 = start;
-                        const float _e110 = load_x_tile(x_row, _e109, count_4, lane, &params, x, norm, &group_scales, &x_tile, &max_abs);
-                        square_sum = _e110;
-                        const uint _e114 = params.flags;
-                        if ((_e114 & 16u) != 0u) {
+                    const bool _e103 = local_;
+                    if (_e103) {
+                        const uint _e104 = start;
+                        const float _e105 = load_x_tile(x_row, _e104, count_4, lane, &params, x, norm, &group_scales, &x_tile, &max_abs);
+                        square_sum = _e105;
+                        const uint _e109 = params.flags;
+                        if ((_e109 & 16u) != 0u) {
                             local_1 = is_first;
                         } else {
                             local_1 = false;
                         }
-                        const bool _e122 = local_1;
-                        if (_e122) {
-                            const uint _e125 = start;
-                            local_2 = _e125 == 0u;
+                        const bool _e117 = local_1;
+                        if (_e117) {
+                            const uint _e120 = start;
+                            local_2 = _e120 == 0u;
                         } else {
                             local_2 = false;
                         }
-                        const bool _e129 = local_2;
-                        if (_e129) {
+                        const bool _e124 = local_2;
+                        if (_e124) {
                             i = count_4 + lane;
                             while (true) {
-                                const uint _e132 = i;
-                                if (!(_e132 < row_vec4s)) {
+                                const uint _e127 = i;
+                                if (!(_e127 < row_vec4s)) {
                                     break;
                                 }
                                 {
-                                    const uint _e135 = i;
-                                    const float4 v_9 = x[x_row + _e135];
-                                    const float _e139 = square_sum;
-                                    square_sum = _e139 + roci_dot_float4(v_9, v_9);
+                                    const uint _e130 = i;
+                                    const float4 v_8 = x[x_row + _e130];
+                                    const float _e134 = square_sum;
+                                    square_sum = _e134 + roci_dot_float4(v_8, v_8);
                                 }
-                                const uint _e142 = i;
-                                i = _e142 + 128u;
+                                const uint _e137 = i;
+                                i = _e137 + 128u;
                             }
-                            const float _e148 = square_sum;
-                            ((local float *)&partials.e[lane])[0] = _e148;
+                            const float _e143 = square_sum;
+                            ((local float *)&partials.e[lane])[0] = _e143;
                         }
                         roci_barrier_workgroup();
-                        const uint _e151 = params.flags;
-                        if ((_e151 & 16u) != 0u) {
+                        const uint _e146 = params.flags;
+                        if ((_e146 & 16u) != 0u) {
                             local_3 = is_first;
                         } else {
                             local_3 = false;
                         }
-                        const bool _e159 = local_3;
-                        if (_e159) {
-                            const uint _e162 = start;
-                            local_4 = _e162 == 0u;
+                        const bool _e154 = local_3;
+                        if (_e154) {
+                            const uint _e157 = start;
+                            local_4 = _e157 == 0u;
                         } else {
                             local_4 = false;
                         }
-                        const bool _e166 = local_4;
-                        if (_e166) {
+                        const bool _e161 = local_4;
+                        if (_e161) {
                             if (lane < 16u) {
-                                const float _e172 = partials.e[lane].x;
-                                const float _e178 = partials.e[lane + 16u].x;
-                                const float _e185 = partials.e[lane + 32u].x;
-                                const float _e191 = partials.e[lane + 48u].x;
-                                const float low_2 = (_e172 + _e178) + (_e185 + _e191);
-                                const float _e199 = partials.e[lane + 64u].x;
-                                const float _e205 = partials.e[lane + 80u].x;
-                                const float _e212 = partials.e[lane + 96u].x;
-                                const float _e218 = partials.e[lane + 112u].x;
-                                const float high_2 = (_e199 + _e205) + (_e212 + _e218);
+                                const float _e167 = partials.e[lane].x;
+                                const float _e173 = partials.e[lane + 16u].x;
+                                const float _e180 = partials.e[lane + 32u].x;
+                                const float _e186 = partials.e[lane + 48u].x;
+                                const float low_2 = (_e167 + _e173) + (_e180 + _e186);
+                                const float _e194 = partials.e[lane + 64u].x;
+                                const float _e200 = partials.e[lane + 80u].x;
+                                const float _e207 = partials.e[lane + 96u].x;
+                                const float _e213 = partials.e[lane + 112u].x;
+                                const float high_2 = (_e194 + _e200) + (_e207 + _e213);
                                 ((local float *)&squares_2.e[lane / 4u])[lane % 4u] = low_2 + high_2;
                             }
                             roci_barrier_workgroup();
                         }
                     }
-                    const uint _e229 = start;
-                    const uint source = _e229 / 8u;
+                    const uint _e224 = start;
+                    const uint source = _e224 / 8u;
                     const uint end_1 = source + (count_4 / 8u);
                     at = source + team_lane;
                     while (true) {
-                        const uint _e237 = at;
-                        if (!(_e237 < end_1)) {
+                        const uint _e232 = at;
+                        if (!(_e232 < end_1)) {
                             break;
                         }
                         {
+                            const uint _e234 = at;
+                            const bool same_rows = (_e234 + 64u) < units_1;
+                            const uint2 _e238 = next_rows;
+                            const uint2 load_from = same_rows ? rows_1 : _e238;
+                            const uint _e240 = at;
+                            const uint load_at = same_rows ? (_e240 + 64u) : team_lane;
                             const TwoRows current0_ = next0_;
-                            const TwoRows current1_ = next1_;
-                            const TwoRows current2_ = next2_;
-                            const uint _e242 = at;
-                            const bool same_rows = (_e242 + 96u) < units_1;
-                            const uint2 _e246 = next_rows;
-                            const uint2 load_from = same_rows ? rows_1 : _e246;
+                            const TwoRows _e245 = load_rows(load_from, load_at, units_1, codes, scales);
+                            next0_ = _e245;
+                            const float2 _e246 = sums;
+                            const uint _e247 = at;
                             const uint _e248 = at;
-                            const uint load_at = same_rows ? (_e248 + 96u) : team_lane;
-                            const TwoRows _e252 = load_rows(load_from, load_at, units_1, codes, scales);
-                            next0_ = _e252;
-                            const TwoRows _e255 = load_rows(load_from, load_at + 32u, units_1, codes, scales);
-                            next1_ = _e255;
-                            const TwoRows _e258 = load_rows(load_from, load_at + 64u, units_1, codes, scales);
-                            next2_ = _e258;
-                            const float2 _e259 = sums;
-                            const uint _e260 = at;
-                            const uint _e261 = at;
-                            const uint _e263 = x_tile_index(_e261 - source);
-                            const float2 _e264 = two_row_dot(current0_, _e260, _e263, &group_scales, &x_tile);
-                            sums = _e259 + _e264;
-                            const uint _e266 = at;
-                            if ((_e266 + 32u) < end_1) {
-                                const float2 _e270 = sums;
-                                const uint _e271 = at;
-                                const uint _e274 = at;
-                                const uint _e278 = x_tile_index((_e274 + 32u) - source);
-                                const float2 _e279 = two_row_dot(current1_, _e271 + 32u, _e278, &group_scales, &x_tile);
-                                sums = _e270 + _e279;
-                            }
-                            const uint _e281 = at;
-                            if ((_e281 + 64u) < end_1) {
-                                const float2 _e285 = sums;
-                                const uint _e286 = at;
-                                const uint _e289 = at;
-                                const uint _e293 = x_tile_index((_e289 + 64u) - source);
-                                const float2 _e294 = two_row_dot(current2_, _e286 + 64u, _e293, &group_scales, &x_tile);
-                                sums = _e285 + _e294;
+                            const uint _e250 = x_tile_index(_e248 - source);
+                            const float2 _e251 = two_row_dot(current0_, _e247, _e250, &group_scales, &x_tile);
+                            sums = _e246 + _e251;
+                            const TwoRows current1_ = next1_;
+                            const TwoRows _e256 = load_rows(load_from, load_at + 32u, units_1, codes, scales);
+                            next1_ = _e256;
+                            const uint _e257 = at;
+                            if ((_e257 + 32u) < end_1) {
+                                const float2 _e261 = sums;
+                                const uint _e262 = at;
+                                const uint _e265 = at;
+                                const uint _e269 = x_tile_index((_e265 + 32u) - source);
+                                const float2 _e270 = two_row_dot(current1_, _e262 + 32u, _e269, &group_scales, &x_tile);
+                                sums = _e261 + _e270;
                             }
                         }
-                        const uint _e296 = at;
-                        at = _e296 + 96u;
+                        const uint _e272 = at;
+                        at = _e272 + 64u;
                     }
                     if (row_vec4s > 1536u) {
                         roci_barrier_workgroup();
                     }
                 }
-                const uint _e301 = start;
-                start = _e301 + 1536u;
+                const uint _e277 = start;
+                start = _e277 + 1536u;
             }
             if (is_first) {
-                const uint _e308 = params.flags;
-                local_5 = (_e308 & 16u) != 0u;
+                const uint _e284 = params.flags;
+                local_5 = (_e284 & 16u) != 0u;
             } else {
                 local_5 = false;
             }
-            const bool _e314 = local_5;
-            if (_e314) {
-                const float4 _e317 = squares_2.e[0];
-                const float4 _e320 = squares_2.e[1];
-                const float4 _e324 = squares_2.e[2];
-                const float4 _e327 = squares_2.e[3];
-                const float _e330 = sum_components((_e317 + _e320) + (_e324 + _e327));
-                const uint _e333 = params.model_columns;
-                const float mean = _e330 / ((float)_e333);
-                const float _e338 = params.epsilon;
-                factor = 1.0f / __builtin_elementwise_sqrt(mean + _e338);
+            const bool _e290 = local_5;
+            if (_e290) {
+                const float4 _e293 = squares_2.e[0];
+                const float4 _e296 = squares_2.e[1];
+                const float4 _e300 = squares_2.e[2];
+                const float4 _e303 = squares_2.e[3];
+                const float _e306 = sum_components((_e293 + _e296) + (_e300 + _e303));
+                const uint _e309 = params.model_columns;
+                const float mean = _e306 / ((float)_e309);
+                const float _e314 = params.epsilon;
+                factor = 1.0f / __builtin_elementwise_sqrt(mean + _e314);
             }
-            const float2 _e345 = sums;
-            partials.e[lane] = _e345;
+            const float2 _e321 = sums;
+            partials.e[lane] = _e321;
             roci_barrier_workgroup();
             if (lane < 32u) {
                 const uint at_6 = ((lane / 8u) * 32u) + (lane % 8u);
-                const float2 _e359 = partials.e[at_6];
-                const float2 _e364 = partials.e[at_6 + 8u];
-                const float2 _e370 = partials.e[at_6 + 16u];
-                const float2 _e375 = partials.e[at_6 + 24u];
-                reduced.e[lane] = (_e359 + _e364) + (_e370 + _e375);
+                const float2 _e335 = partials.e[at_6];
+                const float2 _e340 = partials.e[at_6 + 8u];
+                const float2 _e346 = partials.e[at_6 + 16u];
+                const float2 _e351 = partials.e[at_6 + 24u];
+                reduced.e[lane] = (_e335 + _e340) + (_e346 + _e351);
             }
             roci_barrier_workgroup();
             if (lane < 4u) {
                 const uint at_7 = lane * 8u;
-                const float2 _e384 = reduced.e[at_7];
-                const float2 _e389 = reduced.e[at_7 + 1u];
-                const float2 _e395 = reduced.e[at_7 + 2u];
-                const float2 _e400 = reduced.e[at_7 + 3u];
-                const float2 low_3 = (_e384 + _e389) + (_e395 + _e400);
-                const float2 _e407 = reduced.e[at_7 + 4u];
-                const float2 _e412 = reduced.e[at_7 + 5u];
-                const float2 _e419 = reduced.e[at_7 + 6u];
-                const float2 _e424 = reduced.e[at_7 + 7u];
-                const float _e427 = factor;
-                const float2 sum_1 = ((low_3 + (_e407 + _e412)) + (_e419 + _e424)) * _e427;
-                const uint _e429 = tile;
-                const uint first_2 = _e429 + (lane * 2u);
-                const uint _e435 = params.rows;
-                if (first_2 < _e435) {
-                    const uint _e439 = params.flags;
-                    if ((_e439 & 12u) != 0u) {
-                        const uint _e444 = first_row;
-                        epilogue_gated(token_2, first_2, _e444, sum_1, &params, bias, y);
+                const float2 _e360 = reduced.e[at_7];
+                const float2 _e365 = reduced.e[at_7 + 1u];
+                const float2 _e371 = reduced.e[at_7 + 2u];
+                const float2 _e376 = reduced.e[at_7 + 3u];
+                const float2 low_3 = (_e360 + _e365) + (_e371 + _e376);
+                const float2 _e383 = reduced.e[at_7 + 4u];
+                const float2 _e388 = reduced.e[at_7 + 5u];
+                const float2 _e395 = reduced.e[at_7 + 6u];
+                const float2 _e400 = reduced.e[at_7 + 7u];
+                const float _e403 = factor;
+                const float2 sum_1 = ((low_3 + (_e383 + _e388)) + (_e395 + _e400)) * _e403;
+                const uint _e405 = tile;
+                const uint first_2 = _e405 + (lane * 2u);
+                const uint _e411 = params.rows;
+                if (first_2 < _e411) {
+                    const uint _e415 = params.flags;
+                    if ((_e415 & 12u) != 0u) {
+                        const uint _e420 = first_row;
+                        epilogue_gated(token_2, first_2, _e420, sum_1, &params, bias, y);
                     } else {
-                        const uint _e445 = first_row;
-                        epilogue(token_2, first_2, _e445, sum_1.x, &params, bias, y);
-                        const uint _e451 = params.rows;
-                        if ((first_2 + 1u) < _e451) {
-                            const uint _e455 = first_row;
-                            epilogue(token_2, first_2 + 1u, _e455, sum_1.y, &params, bias, y);
+                        const uint _e421 = first_row;
+                        epilogue(token_2, first_2, _e421, sum_1.x, &params, bias, y);
+                        const uint _e427 = params.rows;
+                        if ((first_2 + 1u) < _e427) {
+                            const uint _e431 = first_row;
+                            epilogue(token_2, first_2 + 1u, _e431, sum_1.y, &params, bias, y);
                         }
                     }
                 }
             }
         }
-        const uint _e457 = tile;
-        tile = _e457 + (groups.x * 8u);
+        const uint _e433 = tile;
+        tile = _e433 + (groups.x * 8u);
     }
 }

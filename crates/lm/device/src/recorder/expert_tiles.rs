@@ -50,7 +50,7 @@ impl ExpertTile {
     fn pairs(self) -> u32 {
         match self {
             Self::Coopmat16 => LmLinear::COOPMAT16_TILE[0],
-            Self::Coopmat32 => LmLinear::COOPMAT32_TILE[0],
+            Self::Coopmat32 => LmLinear::COOPMAT32_TOKENS,
             Self::PackedDot => LmLinear::VECTOR8_TOKENS,
             Self::Floats => LmLinear::TILE,
         }
@@ -119,7 +119,7 @@ impl StepRecorder<'_> {
         let x_rows = constants.tokens.div_ceil(constants.sharing.max(1));
         let x = match tile {
             ExpertTile::Floats => &input.rows.range,
-            ExpertTile::PackedDot => self.quantize_i8(input.rows, &LmLinear { tokens: x_rows, ..*constants })?,
+            ExpertTile::PackedDot => self.quantize_i8(input, &LmLinear { tokens: x_rows, ..*constants })?,
             ExpertTile::Coopmat16 | ExpertTile::Coopmat32 if input.f16 => &input.rows.range,
             ExpertTile::Coopmat16 | ExpertTile::Coopmat32 => self.cast_f16(input.rows, x_rows as usize)?,
         };
@@ -130,7 +130,7 @@ impl StepRecorder<'_> {
                 (KernelId::matmul_coopmat16(format), constants.small_coopmat_grid(LmLinear::COOPMAT16_TILE))
             }
             ExpertTile::Coopmat32 => {
-                (KernelId::matmul_coopmat32(format), constants.small_coopmat_grid(LmLinear::COOPMAT32_TILE))
+                (KernelId::matmul_coopmat32(format), constants.small_coopmat_grid(LmLinear::coopmat32_tile(format)))
             }
         };
         let tiles = &self.scratch.expert_tiles;

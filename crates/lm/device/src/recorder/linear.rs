@@ -8,7 +8,7 @@ use roci_kernels::params::{
 
 use super::StepRecorder;
 use super::expert_tiles::ExpertTile;
-use super::state::{PartialSums, Reduction};
+use super::state::{InputForm, PartialSums, Reduction};
 use crate::experts::ExpertShard;
 use crate::kernel_id::KernelId;
 use crate::layer::DeviceLinear;
@@ -29,6 +29,10 @@ pub(crate) const PACKED_DOT_TOKENS: usize = 32;
 /// takes as long for one token as for 128.
 const COOPMAT32_TOKENS: usize = 96;
 
+/// Maximum number of tokens of [`KernelId::matvec8_packed_dot`] on devices with matrix units. More are
+/// faster in tiles.
+const PACKED_DOT_COOPMAT_TOKENS: usize = 8;
+
 /// Tile of a product on matrix units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CoopmatTile {
@@ -44,7 +48,7 @@ enum CoopmatTile {
 #[derive(Clone, Copy)]
 pub(super) struct LinearInput<'a> {
     pub(super) rows: &'a RowBuffer,
-    /// A norm that the product applies itself. Only products with a single token do.
+    /// A norm that the product applies itself: with a single token, or by packed dot products.
     pub(super) norm: Option<&'a DeviceNorm>,
     /// Whether the rows are 16-bit floats already.
     pub(super) f16: bool,
@@ -210,11 +214,12 @@ impl<'a> StepRecorder<'a> {
             self.dispatch(kernel, grid, &[codes, scales, x, bias, unused, norm, &y.range], constants)?;
         } else if let Some(tile) = self.coopmat_tile(format, constants.columns as usize, tokens) {
             return self.coopmat(tile, planes, input, bias, y, constants, reduction);
-        } else if self.features.packed_dot && tokens <= PACKED_DOT_TOKENS && format.has_matvec8_i8() {
-            let x = self.quantize_i8(input.rows, constants)?;
+        } else if self.takes_packed_dot(format, tokens) {
+            let x = self.quantize_i8(input, constants)?;
             let kernel = KernelId::matvec8_packed_dot(format);
+            let constants = LmLinear { flags: constants.flags & !LmLinear::NORM, ..*constants };
             let bindings = [codes, scales, x, bias, &self.scratch.unused, &y.range];
-            self.dispatch(kernel, constants.vector8_grid(), &bindings, constants)?;
+            self.dispatch(kernel, constants.vector8_grid(), &bindings, &constants)?;
         } else if tokens > SMALL_BATCH {
             let kernel = KernelId::matmul(format);
             let bindings = [codes, scales, x, bias, &self.scratch.unused, &y.range];
@@ -236,9 +241,23 @@ impl<'a> StepRecorder<'a> {
         (kernel, if format.is_float() { constants.plain_grid() } else { constants.vector_grid(1) })
     }
 
-    /// The tile of a product on matrix units; `None` if the product does not use them.
+    /// Whether a small batch is quantized to 8 bits and multiplied by packed dot products.
+    fn takes_packed_dot(&self, format: WeightFormat, tokens: usize) -> bool {
+        let most = if self.features.coopmat { PACKED_DOT_COOPMAT_TOKENS } else { PACKED_DOT_TOKENS };
+        self.features.packed_dot && (2..=most).contains(&tokens) && format.has_matvec8_i8()
+    }
+
+    /// Whether all shards of a matrix read their input in 8 bits.
+    pub(super) fn runs_on_packed_dot(&self, matrix: &DeviceMatrix, tokens: usize) -> bool {
+        matrix.shards.iter().all(|shard| match &shard.storage {
+            Storage::Planar { format, .. } => self.takes_packed_dot(*format, tokens),
+            Storage::Packed { .. } | Storage::InPlace { .. } => false,
+        })
+    }
+
+    /// The tile of a product on matrix units; `None` if it does not run there.
     fn coopmat_tile(&self, format: WeightFormat, columns: usize, tokens: usize) -> Option<CoopmatTile> {
-        if !self.features.coopmat || tokens < 2 {
+        if !self.features.coopmat || tokens < 2 || self.takes_packed_dot(format, tokens) {
             return None;
         }
         // Small tiles are faster than large ones that spill registers.
@@ -283,7 +302,7 @@ impl<'a> StepRecorder<'a> {
         let scratch = self.scratch;
         let (kernel, small_tile) = match tile {
             CoopmatTile::Tokens16 => (KernelId::matmul_coopmat16(format), Some(LmLinear::COOPMAT16_TILE)),
-            CoopmatTile::Tokens32 => (KernelId::matmul_coopmat32(format), Some(LmLinear::COOPMAT32_TILE)),
+            CoopmatTile::Tokens32 => (KernelId::matmul_coopmat32(format), Some(LmLinear::coopmat32_tile(format))),
             CoopmatTile::Large => (KernelId::matmul_coopmat(format), None),
         };
         let grid = |constants: &LmLinear| match small_tile {
@@ -383,31 +402,39 @@ impl<'a> StepRecorder<'a> {
         let bindings = [&scratch.partial_sums.range, &norm.weight, &scratch.residual.range, &scratch.f16];
         self.dispatch(KernelId::ADD_RMS_NORM, constants.grid(), &bindings, &constants)?;
         self.barrier();
-        self.state.input_converted();
+        self.state.input_changed();
+        self.state.input_converted(InputForm::F16);
         Ok(())
     }
 
     /// The rows as 16-bit floats, converted unless an earlier product has done so.
     pub(super) fn cast_f16(&mut self, x: &RowBuffer, tokens: usize) -> Result<&'a BufferRange, Error> {
         let f16 = &self.scratch.f16;
-        if self.state.needs_conversion() {
+        if self.state.needs_conversion(InputForm::F16) {
             let constants = LmCastF16 { words: (tokens * x.stride / 2) as u32 };
             self.dispatch(KernelId::CAST_F16, constants.grid(), &[&x.range, f16], &constants)?;
             self.barrier();
-            self.state.input_converted();
+            self.state.input_converted(InputForm::F16);
         }
         Ok(f16)
     }
 
-    /// The rows as 8-bit integers; converts them unless an earlier product has done so.
-    pub(super) fn quantize_i8(&mut self, x: &RowBuffer, product: &LmLinear) -> Result<&'a BufferRange, Error> {
-        let quantized = &self.scratch.quantized;
-        if self.state.needs_conversion() {
-            let LmLinear { tokens, columns, .. } = *product;
-            let constants = LmQuantizeI8 { tokens, columns, x_stride: x.stride as u32 };
-            self.dispatch(KernelId::QUANTIZE_I8, constants.grid(), &[&x.range, quantized], &constants)?;
+    /// The rows as 8-bit integers, normalized if the input has a norm and converted unless an earlier
+    /// product has done so.
+    pub(super) fn quantize_i8(
+        &mut self,
+        input: &LinearInput<'_>,
+        product: &LmLinear,
+    ) -> Result<&'a BufferRange, Error> {
+        let (quantized, x) = (&self.scratch.quantized, input.rows);
+        if self.state.needs_conversion(InputForm::I8) {
+            let LmLinear { tokens, columns, epsilon, .. } = *product;
+            let model_columns = if input.norm.is_some() { product.model_columns } else { 0 };
+            let constants = LmQuantizeI8 { tokens, columns, x_stride: x.stride as u32, model_columns, epsilon };
+            let norm = input.norm.map_or(&self.scratch.unused, |norm| &norm.weight);
+            self.dispatch(KernelId::QUANTIZE_I8, constants.grid(), &[&x.range, norm, quantized], &constants)?;
             self.barrier();
-            self.state.input_converted();
+            self.state.input_converted(InputForm::I8);
         }
         Ok(quantized)
     }
@@ -429,12 +456,12 @@ impl<'a> StepRecorder<'a> {
         let columns = linear.matrix.model_columns;
         let scratch = self.scratch;
         let float = matches!(kind, Type::F32 | Type::F16 | Type::BF16);
-        if !float && self.state.needs_conversion() {
+        if !float && self.state.needs_conversion(InputForm::I8) {
             let constants =
                 LmQuantize { tokens: tokens as u32, columns: columns as u32, x_stride: x.stride as u32, x_offset: 0 };
             self.dispatch(KernelId::QUANTIZE, [1, 1, 1], &[&x.range, &scratch.quantized], &constants)?;
             self.barrier();
-            self.state.input_converted();
+            self.state.input_converted(InputForm::I8);
         }
         let in_place = if segments.is_some() { LmMatmulPacked::IN_PLACE } else { 0 };
         let FileSegments { starts, ends } = segments.unwrap_or_default();

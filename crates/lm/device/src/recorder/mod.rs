@@ -330,8 +330,9 @@ impl<'a> StepRecorder<'a> {
         Ok(())
     }
 
-    /// The residual stream, normalized if there is a norm, as input of `consumers`. Products with a single token apply
-    /// the norm themselves, those on matrix units get 16-bit floats.
+    /// The residual stream, normalized if there is a norm, as input of `consumers`. Products with a
+    /// single token and packed dot products apply the norm themselves, those on matrix units get
+    /// 16-bit floats.
     fn normed_residual<'n>(
         &mut self,
         norm: Option<&'n DeviceNorm>,
@@ -350,6 +351,11 @@ impl<'a> StepRecorder<'a> {
             return Ok(LinearInput::f32(&scratch.normed));
         }
         if self.shape.tokens == 1 && !self.features.native_kernels {
+            return Ok(LinearInput { norm: Some(norm), ..LinearInput::f32(&scratch.residual) });
+        }
+        if consumers.iter().all(|linear| self.runs_on_packed_dot(&linear.matrix, self.shape.tokens)) {
+            self.flush_partial_sums()?;
+            self.state.input_changed();
             return Ok(LinearInput { norm: Some(norm), ..LinearInput::f32(&scratch.residual) });
         }
         let coopmat = consumers.iter().all(|linear| self.runs_on_coopmat(&linear.matrix, self.shape.tokens));

@@ -6,6 +6,7 @@ use roci_kernels::params::{LmExpertsPacked, LmQuantize};
 
 use super::StepRecorder;
 use super::linear::ExpertPairs;
+use super::state::InputForm;
 use crate::Error;
 use crate::kernel_id::KernelId;
 use crate::native_experts::NativeExperts;
@@ -23,7 +24,7 @@ impl StepRecorder<'_> {
         let scratch = self.scratch;
         for product in products {
             let is_float = matches!(product.kind, Type::F32 | Type::F16 | Type::BF16);
-            if !is_float && self.state.needs_conversion() {
+            if !is_float && self.state.needs_conversion(InputForm::I8) {
                 let constants = LmQuantize {
                     tokens: pairs.div_ceil(sharing) as u32,
                     columns: product.columns as u32,
@@ -32,7 +33,7 @@ impl StepRecorder<'_> {
                 };
                 self.dispatch(KernelId::QUANTIZE, [1, 1, 1], &[&x.range, &scratch.quantized], &constants)?;
                 self.barrier();
-                self.state.input_converted();
+                self.state.input_converted(InputForm::I8);
             }
             let flag = |present: bool, flag: u32| if present { flag } else { 0 };
             let constants = LmExpertsPacked {

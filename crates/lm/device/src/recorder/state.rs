@@ -22,14 +22,23 @@ pub(super) enum Reduction {
     Unsplit,
 }
 
+/// A form into which the input of products is converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InputForm {
+    /// 8-bit integers, on the CPU and for packed dot products.
+    I8,
+    /// 16-bit floats, for matrix units.
+    F16,
+}
+
 /// Work that the commands recorded so far leave to later ones.
 #[derive(Debug, Default)]
 pub(super) struct StepState {
     /// Partial sums not yet added to the residual stream; its next reader adds them.
     residual_partials: Option<PartialSums>,
-    /// Whether the input of the next products exists in the form that they read: 8-bit integers on
-    /// the CPU and for packed dot products, 16-bit floats for matrix units.
-    input_converted: bool,
+    /// Whether the input of the next products exists in each form. Products with matrices of
+    /// several formats may read both.
+    is_converted: [bool; 2],
 }
 
 impl StepState {
@@ -47,17 +56,17 @@ impl StepState {
 
     /// Marks the input as changed: no converted form of it exists.
     pub(super) fn input_changed(&mut self) {
-        self.input_converted = false;
+        self.is_converted = [false; 2];
     }
 
-    /// Marks the current input as converted.
-    pub(super) fn input_converted(&mut self) {
-        self.input_converted = true;
+    /// Marks the current input as converted to `form`.
+    pub(super) fn input_converted(&mut self, form: InputForm) {
+        self.is_converted[form as usize] = true;
     }
 
-    /// Whether the current input has to be converted before a product that needs it.
-    pub(super) fn needs_conversion(&self) -> bool {
-        !self.input_converted
+    /// Whether the current input has to be converted before a product that reads `form`.
+    pub(super) fn needs_conversion(&self, form: InputForm) -> bool {
+        !self.is_converted[form as usize]
     }
 }
 
@@ -75,12 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn an_input_is_converted_once() {
+    fn an_input_is_converted_once_to_each_form() {
         let mut state = StepState::default();
-        assert!(state.needs_conversion());
-        state.input_converted();
-        assert!(!state.needs_conversion());
+        assert!(state.needs_conversion(InputForm::I8));
+        state.input_converted(InputForm::I8);
+        assert!(!state.needs_conversion(InputForm::I8));
+        assert!(state.needs_conversion(InputForm::F16));
         state.input_changed();
-        assert!(state.needs_conversion());
+        assert!(state.needs_conversion(InputForm::I8));
     }
 }
