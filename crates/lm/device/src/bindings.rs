@@ -59,7 +59,9 @@ pub(crate) fn check(
         let what = || format!("the recurrent states of layer {index} in {} slots", options.state_slots);
         check.whole(what, states, STATES_HINT)?;
         let Some(block) = layer.attention() else { continue };
-        for (what, length) in [("keys", block.key_length), ("values", block.value_length)] {
+        // Values with a latent are a part of the keys.
+        let values = if block.latent.is_some() { 0 } else { block.value_length };
+        for (what, length) in [("keys", block.key_length), ("values", values)] {
             let bytes = options.cache.bytes(length) * block.kv_heads as u64 * cache_tokens;
             check.whole(|| format!("the {what} of layer {index} for {cache_tokens} tokens"), bytes, TOKENS_HINT)?;
         }

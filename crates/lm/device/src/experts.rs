@@ -116,31 +116,27 @@ impl LayerBuilder<'_> {
 impl WeightLoader<'_> {
     fn planar_matrices(&self, experts: &[&GatedFeedForward]) -> Result<ExpertMatrices, Error> {
         Ok(ExpertMatrices::Planar {
-            gate_up: self.expert_shards(experts, |expert| expert.gate_up().collect())?,
-            down: self.expert_shards(experts, |expert| vec![&expert.down])?,
+            gate_up: self.expert_shards(experts.iter().map(|expert| expert.gate_up().collect()).collect())?,
+            down: self.expert_shards(experts.iter().map(|expert| vec![&expert.down]).collect())?,
         })
     }
 
     /// Uploads projections of all experts, expert by expert, with the projections of an expert
     /// interleaved, in as many shards as the device's bindings require.
-    fn expert_shards<'e>(
-        &self,
-        experts: &[&'e GatedFeedForward],
-        projections: impl Fn(&'e GatedFeedForward) -> Vec<&'e Linear>,
-    ) -> Result<Vec<ExpertShard>, Error> {
-        let linears: Vec<Vec<&Linear>> = experts.iter().map(|expert| projections(expert)).collect();
+    pub(crate) fn expert_shards(&self, linears: Vec<Vec<&Linear>>) -> Result<Vec<ExpertShard>, Error> {
+        let count = linears.len();
         let matrices: Vec<&Matrix> = linears.iter().flatten().map(|linear| &linear.matrix).collect();
         let Some(first) = matrices.first() else { return Err(Error::file("a mixture of experts has no experts")) };
         if !self.have_same_type(&matrices)? {
             return Err(Error::file("the experts' matrices have different types"));
         }
-        let interleaved = matrices.len() / experts.len().max(1);
+        let interleaved = matrices.len() / count.max(1);
         let code_row = format_of(self.kind(first)?).map_or(0, |format| format.code_bytes());
         let row_bytes = first.columns.div_ceil(GROUP) * code_row;
         let rows = first.outputs();
         let step = match matrices.iter().any(|matrix| matrix.blocks.is_some()) {
             true => rows.max(2),
-            false => rows_per_expert(self.device.info(), row_bytes, experts.len(), interleaved).max(2),
+            false => rows_per_expert(self.device.info(), row_bytes, count, interleaved).max(2),
         };
         let mut shards = Vec::new();
         for start in (0..rows).step_by(step) {
@@ -162,7 +158,7 @@ impl WeightLoader<'_> {
     }
 
     /// Projections with a common input; each has a matrix per expert.
-    fn native_products(&self, projections: &[Vec<&Linear>]) -> Result<Vec<NativeExperts>, Error> {
+    pub(crate) fn native_products(&self, projections: &[Vec<&Linear>]) -> Result<Vec<NativeExperts>, Error> {
         let matrices = |linears: &[&Linear]| -> Vec<Vec<Matrix>> {
             vec![linears.iter().map(|linear| linear.matrix.clone()).collect()]
         };

@@ -90,6 +90,8 @@ impl KernelId {
     pub(crate) const MOE_TOP_K: Self = Self("lm_moe_top_k");
     /// Groups pairs of a token and one of its experts by expert.
     pub(crate) const MOE_GROUP: Self = Self("lm_moe_group");
+    /// Copies words between strided layouts.
+    pub(crate) const STRIDED_COPY: Self = Self("strided_copy");
     /// Combines the results of attention over splits of the KV cache.
     pub(crate) const COMBINE_SPLITS: Self = Self("lm_combine_splits");
     /// Quantizes activations to 8 bits for [`Self::matvec8_packed_dot`].
@@ -206,6 +208,7 @@ mod tests {
             KernelId::MOE_TOP_K,
             KernelId::MOE_GROUP,
             KernelId::COMBINE_SPLITS,
+            KernelId::STRIDED_COPY,
         ];
         for format in WeightFormat::ALL {
             kernels.extend([KernelId::matvec(format), KernelId::matvec4(format), KernelId::matmul(format)]);

@@ -15,6 +15,7 @@ use crate::adapters::DeviceAdapters;
 use crate::delta_net::DeviceDeltaNet;
 use crate::experts::DeviceExperts;
 use crate::kernel_id::KernelId;
+use crate::latent::DeviceLatent;
 use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::per_layer::DevicePerLayer;
@@ -60,7 +61,7 @@ impl GateUp {
 pub(crate) struct DeviceAttention {
     pub(crate) norm: Option<DeviceNorm>,
     /// Query, key and value projections, and that of the output gate: one product if their types
-    /// are the same.
+    /// are the same. With a latent, those to the rotated part of keys and to the latent.
     pub(crate) qkv: Vec<DeviceLinear>,
     /// Column of the first head's output gate.
     pub(crate) output_gate: Option<usize>,
@@ -79,6 +80,8 @@ pub(crate) struct DeviceAttention {
     pub(crate) values: BufferRange,
     pub(crate) output: DeviceLinear,
     pub(crate) post_norm: Option<DeviceNorm>,
+    /// Multi-head latent attention. The values are in the pages of the keys.
+    pub(crate) latent: Option<Box<DeviceLatent>>,
 }
 
 /// An expert that all tokens use.
@@ -341,8 +344,8 @@ impl<'a> LayerBuilder<'a> {
             CacheType::F16 => 4,
             CacheType::Q8 => 32,
         };
-        let max = LmRopeKvStore::LONGEST as usize;
-        for length in [block.key_length, block.value_length] {
+        let max = [LmRopeKvStore::LONGEST, LmAttention::LONGEST_VALUE].map(|length| length as usize);
+        for (length, max) in [block.key_length, block.value_length].into_iter().zip(max) {
             if !length.is_multiple_of(step) || length > max {
                 let cache = self.options.cache;
                 return Err(Error::File {
@@ -361,13 +364,20 @@ impl<'a> LayerBuilder<'a> {
         let stored_heads = if block.kv_layer.is_some() { 0 } else { block.kv_heads };
         let stride = block.heads * block.key_length + stored_heads * (block.key_length + block.value_length);
         let count = |value: usize| value as u32;
-        let projections: Vec<&Linear> = block.inputs().collect();
+        let projections: Vec<&Linear> = match block.latent {
+            None => block.inputs().collect(),
+            Some(_) => vec![&block.key, &block.value],
+        };
         let values = match (block.kv_layer, &block.value_norm) {
             (Some(_), _) => LmRopeKvStore::SHARED,
             (None, Some(_)) => LmRopeKvStore::VALUE_NORMS,
             (None, None) => 0,
         };
         let [keys, value_pages] = match block.kv_layer {
+            None if block.latent.is_some() => {
+                let keys = self.kv_pages(block.kv_heads, block.key_length)?;
+                [keys.clone(), keys]
+            }
             None => {
                 [self.kv_pages(block.kv_heads, block.key_length)?, self.kv_pages(block.kv_heads, block.value_length)?]
             }
@@ -417,12 +427,14 @@ impl<'a> LayerBuilder<'a> {
                 alibi: block.alibi.unwrap_or(0.0) / (1u32 << block.heads.max(1).ilog2()) as f32,
                 sinks: u32::from(block.sinks.is_some()),
                 chunk: block.chunk.unwrap_or(0),
+                values_in_keys: u32::from(block.latent.is_some()),
                 ..LmAttention::default()
             },
             keys,
             values: value_pages,
             output: self.linear(&block.output, 0)?,
             post_norm: self.optional_norm(block.post_norm.as_ref(), embedding)?,
+            latent: block.latent.as_ref().map(|latent| self.latent(block, latent)).transpose()?.map(Box::new),
         })
     }
 

@@ -29,6 +29,7 @@ mod host_experts;
 mod images;
 mod kernel_cache;
 mod kernel_id;
+mod latent;
 mod layer;
 mod limits;
 mod memory;

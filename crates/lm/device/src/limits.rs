@@ -2,10 +2,12 @@
 
 use roci_hal::DeviceInfo;
 use roci_lm::architecture::Model;
+use roci_lm::architecture::blocks::Layer;
 
 use crate::Options;
 use crate::adapters;
 use crate::features::{Features, is_software};
+use crate::latent::MAX_PAIRS;
 use crate::scratch::ScratchSizes;
 
 /// Default maximum number of tokens per call, on hardware and on software devices.
@@ -31,7 +33,9 @@ pub(crate) fn max_batch_tokens(model: &Model, options: &Options, info: &DeviceIn
     } else {
         HARDWARE_BATCH_TOKENS
     };
-    options.max_batch_tokens.unwrap_or(default).max(1)
+    let latents = model.layers.iter().filter_map(Layer::attention).filter(|block| block.latent.is_some());
+    let limit = latents.map(|block| MAX_PAIRS / block.heads).min().unwrap_or(usize::MAX);
+    options.max_batch_tokens.unwrap_or(default).min(limit).max(1)
 }
 
 /// Maximum number of output rows per step. Logit rows are long; models without logits have a row

@@ -14,6 +14,7 @@ use roci_lm::architecture::blocks::{
 
 use crate::adapters;
 use crate::bindings;
+use crate::latent;
 use crate::limits::{max_batch_tokens, scratch_sizes};
 use crate::per_layer;
 use crate::recurrent::{self, state_bytes};
@@ -141,6 +142,7 @@ impl SizeEstimator<'_> {
     /// Bytes of a layer without its experts.
     fn layer(&self, layer: &Layer) -> Weights {
         let mut weights = self.linears(layer.mixer_linears());
+        weights += self.transposed(layer);
         let Some(FeedForward { kind, shared, .. }) = &layer.feed_forward else { return weights };
         weights += self.linears(shared.iter().flat_map(SharedExpert::linears));
         weights += self.linears(layer.per_layer.iter().flat_map(PerLayerInput::linears));
@@ -151,6 +153,20 @@ impl SizeEstimator<'_> {
             FeedForwardKind::Experts { router, .. } => self.linears([router]),
         };
         weights
+    }
+
+    /// What the transposes of projections take beyond these.
+    fn transposed(&self, layer: &Layer) -> Weights {
+        let latent = layer.attention().and_then(|block| block.latent.as_ref());
+        let Some(latent) = latent.filter(|latent| latent.transposed_keys) else { return Weights::default() };
+        let more = |linear: &Linear| {
+            let Some(tensor) = self.file.tensor(&linear.matrix.tensor) else { return 0 };
+            let kind = latent::transposed_kind(tensor.info().kind());
+            let (rows, columns) = (linear.matrix.columns, linear.matrix.outputs());
+            let bytes = bytes_of(kind, rows, columns, self.native_kernels).unwrap_or(0);
+            bytes.saturating_sub(self.linears([linear]).all)
+        };
+        Weights { all: latent.keys.iter().map(more).sum(), mapped: 0 }
     }
 
     /// Bytes of the experts of a layer.
@@ -268,7 +284,8 @@ fn assign(
                 if block.kv_layer.is_some() {
                     return 0;
                 }
-                let head = options.cache.bytes(block.key_length) + options.cache.bytes(block.value_length);
+                let values = if block.latent.is_some() { 0 } else { options.cache.bytes(block.value_length) };
+                let head = options.cache.bytes(block.key_length) + values;
                 block.kv_heads as u64 * head
             };
             let cache = cache_tokens * layer.attention().map_or(0, token_bytes);

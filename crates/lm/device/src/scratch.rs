@@ -4,7 +4,9 @@ use roci_hal::{BufferDesc, BufferRange, Device};
 use roci_kernels::native::lm_cpu;
 use roci_kernels::params::{LmLinear, LmQuantizeI8};
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::{Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Routing};
+use roci_lm::architecture::blocks::{
+    Attention, FeedForward, FeedForwardKind, GatedFeedForward, Latent, Layer, Routing,
+};
 
 use crate::features::Features;
 use crate::pack::GROUP;
@@ -48,6 +50,9 @@ pub(crate) struct ScratchSizes {
     split: usize,
     activated: usize,
     gate_up: usize,
+    /// Heads with projections from and to a latent, and the longest of these.
+    latent_heads: usize,
+    latent_columns: usize,
     /// Experts per token; 0 for dense models.
     experts_per_token: usize,
     /// Experts of a layer.
@@ -136,13 +141,26 @@ impl ScratchSizes {
         let predicted = if model.prediction_input.is_some() { 2 * embedding } else { 0 };
         let qkv = max_attention(&|block| {
             let gate = block.output_gate.as_ref().map_or(0, |gate| gate.matrix.outputs());
-            block.heads * block.key_length + block.kv_heads * (block.key_length + block.value_length) + gate
+            let query = if block.latent.is_some() { 0 } else { block.heads * block.key_length };
+            query + block.kv_heads * (block.key_length + block.value_length) + gate
         })
         .max(max_recurrent(&|columns| columns.projected))
         .max(predicted);
         let predicted = if predicted > 0 { qkv } else { 0 };
+        let max_latent = |of: &dyn Fn(&Attention, &Latent) -> usize| {
+            max_attention(&|block| block.latent.as_ref().map_or(0, |latent| of(block, latent)))
+        };
+        let latent_heads = max_latent(&|block, _| block.heads);
+        // Queries with a latent, then the outputs of heads.
+        let projected = max_latent(&|block, latent| block.heads * latent.query_length.max(latent.output_length));
+        // The shorter vector that queries are computed from.
+        let query =
+            max_latent(&|_, latent| latent.low_rank.as_ref().map_or(0, |query| query.projection.matrix.outputs()));
+        let absorbed = max_latent(&|block, _| block.heads * block.key_length).max(query);
         let branch = max(&|layer| layer.low_rank.as_ref().map_or(0, |block| block.down.matrix.outputs()));
         let low_rank = max_recurrent(&|columns| columns.low_rank).max(branch);
+        let gated = gated.max(projected);
+        let convolved = convolved.max(absorbed);
         Self {
             tokens,
             output_rows,
@@ -157,6 +175,8 @@ impl ScratchSizes {
             split: max_attention(&|block| block.heads * (block.value_length + 2)),
             activated,
             gate_up,
+            latent_heads,
+            latent_columns: max_latent(&|block, latent| block.value_length.max(latent.query_length)),
             experts_per_token,
             experts,
             shared,
@@ -172,7 +192,9 @@ impl ScratchSizes {
                 .max(shared)
                 .max(low_rank)
                 .max(model.config.per_layer_length.unwrap_or(0))
-                .max(predicted),
+                .max(predicted)
+                .max(max_latent(&|block, latent| block.heads * latent.output_length))
+                .max(query),
             staged: embedding.max(predicted),
             deepstack_layers: model.config.deepstack_layers,
             adapters: 0,
@@ -241,7 +263,8 @@ impl ScratchSizes {
         if self.features.native_kernels {
             let rows = lm_cpu::activation_bytes(self.tokens.max(self.output_rows), self.columns);
             let pairs = self.tokens * self.experts_per_token;
-            rows.max(lm_cpu::activation_bytes(pairs, self.activated.max(self.embedding))) as u64
+            let heads = lm_cpu::activation_bytes(self.tokens * self.latent_heads, self.latent_columns);
+            rows.max(lm_cpu::activation_bytes(pairs, self.activated.max(self.embedding))).max(heads) as u64
         } else if self.features.packed_dot {
             let dense = PACKED_DOT_TOKENS.min(self.tokens) * Self::stride(self.columns);
             // Experts take more tokens, if each has few.
@@ -297,6 +320,10 @@ impl ScratchSizes {
         4 * (SMALL_BATCH.min(self.tokens) * self.kv_splits * self.split) as u64
     }
 
+    fn head_ids(&self) -> u64 {
+        4 * (self.tokens * self.latent_heads) as u64
+    }
+
     /// Bytes of each buffer on the device.
     pub(crate) fn arrays(&self) -> Vec<u64> {
         let floats = self.floats().map(|(rows, stride)| 4 * (rows * stride) as u64);
@@ -310,6 +337,7 @@ impl ScratchSizes {
             self.expert_tiles(),
             adapters,
             adapters,
+            self.head_ids(),
         ];
         floats.into_iter().chain(others).collect()
     }
@@ -330,11 +358,12 @@ pub(crate) struct Scratch {
     pub(crate) normed: RowBuffer,
     /// Queries, keys and values, or the projected inputs of another mixer.
     pub(crate) qkv: RowBuffer,
-    /// Queries, keys and values after a convolution.
+    /// Queries, keys and values after a convolution; with a latent, absorbed queries.
     pub(crate) convolved: RowBuffer,
     /// Output of attention, or of a recurrence.
     pub(crate) attended: RowBuffer,
-    /// `attended` after an output gate.
+    /// `attended` after an output gate. With a latent, the projected queries, then the outputs of
+    /// heads.
     pub(crate) gated: RowBuffer,
     /// Input of the down projection.
     pub(crate) activated: RowBuffer,
@@ -373,6 +402,8 @@ pub(crate) struct Scratch {
     pub(crate) expert_weights: BufferRange,
     /// Products with the matrices A of adapters, and the same times the scales of the adapters.
     pub(crate) adapters: [BufferRange; 2],
+    /// The head of each pair of a token and a head, in models with latents.
+    pub(crate) head_ids: BufferRange,
     /// Bound where a kernel does not read a binding.
     pub(crate) unused: BufferRange,
     /// The weight 1 for each partial sum, or each expert, of each token.
@@ -437,6 +468,7 @@ impl Scratch {
             expert_tiles: zeroed(sizes.expert_tiles())?,
             expert_weights: zeroed(pairs)?,
             adapters: [zeroed(sizes.adapters())?, zeroed(sizes.adapters())?],
+            head_ids: zeroed(sizes.head_ids())?,
             unused: zeroed(16)?,
             ones: zeroed(sizes.ones())?,
             residual,
@@ -464,6 +496,11 @@ impl Scratch {
         done.wait(1, roci_hal::Deadline::default())?;
         let ones = vec![1f32; scratch.ones.length() as usize / 4];
         device.write(scratch.ones.clone(), bytemuck::cast_slice(&ones))?;
+        if sizes.latent_heads > 0 {
+            let heads = sizes.latent_heads as u32;
+            let ids: Vec<u32> = (0..sizes.tokens as u32).flat_map(|_| 0..heads).collect();
+            device.write(scratch.head_ids.range(0, sizes.head_ids())?, bytemuck::cast_slice(&ids))?;
+        }
         Ok(scratch)
     }
 }

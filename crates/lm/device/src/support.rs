@@ -7,6 +7,7 @@ use roci_lm::architecture::blocks::{
 };
 
 use crate::Error;
+use crate::latent;
 
 /// Refuses a model with blocks that devices have no kernels for.
 pub(crate) fn check(model: &Model) -> Result<(), Error> {
@@ -28,7 +29,12 @@ pub fn unsupported(model: &Model) -> Option<&'static str> {
     let most = LmMixStreams::MOST as usize;
     let streams = model.streams.as_ref().filter(|streams| streams.starts.len() >= most);
     let streams = streams.map(|_| "more than four residual streams");
-    streams.or_else(|| model.layers.iter().find_map(of_layer))
+    let latents = model.layers.iter().filter_map(Layer::attention).filter(|block| block.latent.is_some());
+    let heads: Vec<usize> = latents.map(|block| block.heads).collect();
+    let differ = heads.windows(2).any(|two| two[0] != two[1]);
+    streams
+        .or(differ.then_some("latents of different numbers of heads"))
+        .or_else(|| model.layers.iter().find_map(of_layer))
 }
 
 /// What no device computes of a layer with branches beside attention, or with several residual
@@ -62,6 +68,9 @@ fn mixers(mixers: &[Mixer]) -> Option<&'static str> {
 
 /// What no device computes of an attention block.
 fn attention(block: &Attention) -> Option<&'static str> {
+    if let Some(found) = block.latent.as_ref().and_then(|latent| latent::unsupported(block, latent)) {
+        return Some(found);
+    }
     if block.causal && block.alibi.is_some() {
         return Some("ALiBi over earlier tokens");
     }

@@ -10,8 +10,43 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
     match kernel {
         "lm_flash_attention_64" => flash(random, 64),
         "lm_flash_attention_128" => flash(random, 128),
-        _ => [paged(random, kernel == "lm_attention_q8"), both_ways(random, kernel == "lm_attention_q8")].concat(),
+        _ => {
+            let bytes = kernel == "lm_attention_q8";
+            [paged(random, bytes), both_ways(random, bytes), latents(random, bytes)].concat()
+        }
     }
+}
+
+/// Values that are the ends of keys, of the longest size and of a short one.
+fn latents(random: &mut Random, bytes: bool) -> Vec<Case> {
+    let mut make = |heads: u32, key_length: u32, value_length: u32, block: u32| {
+        let positions: Vec<u32> = (70..74).collect();
+        let tokens = positions.len() as u32;
+        let params = LmAttention {
+            tokens,
+            blocks: tokens.div_ceil(block),
+            block,
+            heads,
+            kv_heads: 1,
+            key_length,
+            value_length,
+            q_stride: heads * key_length,
+            y_stride: heads * value_length,
+            page: 64,
+            splits: 1,
+            scale: 0.125,
+            values_in_keys: 1,
+            ..LmAttention::default()
+        };
+        let q = words(&random.floats((tokens * params.q_stride) as usize, -1.0, 1.0));
+        let keys = cache(random, bytes, (8 * params.page) as usize, key_length);
+        let inputs = inputs(&positions, block, |_| 1);
+        let y = untouched((tokens * params.y_stride) as usize);
+        let buffers = vec![inputs, q, keys.clone(), keys, vec![0; 4], y];
+        let label = format!("{heads} heads, latents of {value_length} in keys of {key_length}, by {block}");
+        case(params, buffers, Element::F32, APPROXIMATE, label)
+    };
+    vec![make(6, 576, 512, 1), make(4, 96, 64, 4)]
 }
 
 /// Non-causal attention: every token attends to the whole sequence.

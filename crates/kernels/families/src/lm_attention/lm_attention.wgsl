@@ -27,6 +27,7 @@ struct Params {
     after: u32,
     alibi_heads: u32,
     alibi: f32,
+    values_in_keys: u32,
 }
 
 var<immediate> params: Params;
@@ -44,7 +45,7 @@ const PITCH = 65u;
 const LOWEST = -3.0e38;
 
 // Queries of the rows, `key_length` apart.
-var<workgroup> queries: array<vec4<f32>, 512>;
+var<workgroup> queries: array<vec4<f32>, 576>;
 // Scores of the current keys, then their weights: row, key.
 var<workgroup> weights: array<f32, 1040>;
 // Per row, eight partial maxima of the scores, and eight partial sums of their exponentials.
@@ -69,6 +70,15 @@ fn slope(head: u32) -> f32 {
         head < params.alibi_heads,
     );
     return exp(-0.6931472 * params.alibi * exponent);
+}
+
+// Elements of a row of `values`, and the first of them that is a part of a value.
+fn value_pitch() -> u32 {
+    return select(params.value_length, params.key_length, params.values_in_keys != 0u);
+}
+
+fn value_start() -> u32 {
+    return value_pitch() - params.value_length;
 }
 
 // A soft-capped score, or the lowest value if the key is masked for the row.

@@ -37,6 +37,7 @@ struct Params {
     after: u32,
     alibi_heads: u32,
     alibi: f32,
+    values_in_keys: u32,
 }
 
 var<immediate> params: Params;

@@ -8,6 +8,6 @@ fn load_key(row: u32, four: u32) -> vec4<f32> {
 }
 
 fn load_value(row: u32, four: u32) -> vec4<f32> {
-    let words = values[row * (params.value_length / 4u) + four];
+    let words = values[(row * value_pitch() + value_start()) / 4u + four];
     return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
 }

@@ -9,6 +9,8 @@ fn load_key(row: u32, four: u32) -> vec4<f32> {
 }
 
 fn load_value(row: u32, four: u32) -> vec4<f32> {
-    let start = row * (params.value_length / 4u + params.value_length / 32u);
-    return vec4<f32>(unpack4xI8(values[start + four])) * bitcast<f32>(values[start + params.value_length / 4u + four / 8u]);
+    let pitch = value_pitch();
+    let start = row * (pitch / 4u + pitch / 32u);
+    let at = value_start() / 4u + four;
+    return vec4<f32>(unpack4xI8(values[start + at])) * bitcast<f32>(values[start + pitch / 4u + at / 8u]);
 }

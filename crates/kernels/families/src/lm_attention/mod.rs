@@ -60,6 +60,9 @@ constants! {
         pub alibi_heads: u32,
         /// ALiBi's maximum bias divided by `alibi_heads`.
         pub alibi: f32,
+        /// 1 if the values are the last `value_length` elements of the keys: `values` is then the
+        /// cache of keys.
+        pub values_in_keys: u32,
     }
 }
 
@@ -83,6 +86,9 @@ impl LmAttention {
 }
 
 impl LmAttention {
+    /// Maximum size of a value head.
+    pub const LONGEST_VALUE: u32 = 512;
+
     /// Maximum rows of scores per workgroup: tokens times query heads per KV head.
     pub const ROWS: u32 = 16;
 

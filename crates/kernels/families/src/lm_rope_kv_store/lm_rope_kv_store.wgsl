@@ -1,6 +1,6 @@
 // Normalizes and rotates query and key heads, and stores keys and values in the KV cache. One
-// workgroup per head of some tokens: query heads first, then key heads, then value heads. Partial
-// sums of a product are added on the fly.
+// workgroup per head of some tokens: query heads first, then key heads, then value heads unless
+// values are a part of the keys. Partial sums of a product are added on the fly.
 
 override CACHE: u32;
 
@@ -42,7 +42,7 @@ var<immediate> params: Params;
 // `LmRopeKvStore::TOKENS_PER_GROUP`.
 const TOKENS_PER_GROUP = 4u;
 
-var<workgroup> head: array<vec4<f32>, 512>;
+var<workgroup> head: array<vec4<f32>, 576>;
 var<workgroup> sums: array<vec4<f32>, 64>;
 
 // Cosines (x) and sines (y) of a pair, one per token.

@@ -25,8 +25,8 @@ constants! {
         /// Rotated pairs per head.
         pub pairs: u32,
         /// Sum of [`Self::NORMS`], [`Self::INTERLEAVED`], [`Self::AFTER_ROPE`],
-        /// [`Self::EACH_HEAD`], [`Self::CENTERED`] and [`Self::VALUE_NORMS`]; others are ignored.
-        /// The upper 16 bits ([`Self::OFFSET_SHIFT`]) are the offset of M-RoPE data in `inputs`:
+        /// [`Self::EACH_HEAD`], [`Self::CENTERED`], [`Self::VALUE_NORMS`] and
+        /// [`Self::VALUES_IN_KEYS`]; others are ignored. The upper 16 bits ([`Self::OFFSET_SHIFT`]) are the offset of M-RoPE data in `inputs`:
         /// the section of each pair, then the positions of all tokens in each of three sections.
         /// With 0, all pairs rotate by the token's position in its sequence.
         pub flags: u32,
@@ -72,15 +72,18 @@ impl LmRopeKvStore {
     pub const VALUE_NORMS: u32 = 64;
     /// Only for `lm_decode_attention_*`: the KV cache already has the keys and values of all tokens.
     pub const SHARED: u32 = 128;
+    /// There are no value heads: values are a part of the keys. Only for `lm_rope_kv_store_*`.
+    pub const VALUES_IN_KEYS: u32 = 256;
     /// Maximum head size.
-    pub const LONGEST: u32 = 512;
+    pub const LONGEST: u32 = 576;
     /// Tokens per workgroup.
     pub const TOKENS_PER_GROUP: u32 = 4;
 }
 
 impl Params for LmRopeKvStore {
     fn grid(&self) -> [u32; 3] {
-        [self.heads + 2 * self.kv_heads, self.tokens.div_ceil(Self::TOKENS_PER_GROUP), 1]
+        let stored = if self.flags & Self::VALUES_IN_KEYS == 0 { 2 } else { 1 };
+        [self.heads + stored * self.kv_heads, self.tokens.div_ceil(Self::TOKENS_PER_GROUP), 1]
     }
 }
 
@@ -154,5 +157,10 @@ fn cases(kernel: &str, random: &mut Random) -> Vec<Case> {
             format!("heads of {length}, flags {flags}, {used} parts"),
         )
     };
-    vec![make(32, 0, 0), make(64, LmRopeKvStore::INTERLEAVED, 3), make(128, 0, 0)]
+    vec![
+        make(32, 0, 0),
+        make(64, LmRopeKvStore::INTERLEAVED, 3),
+        make(128, 0, 0),
+        make(576, LmRopeKvStore::VALUES_IN_KEYS, 0),
+    ]
 }

@@ -57,6 +57,9 @@ impl<const BYTES: bool> Reference for Attention<BYTES> {
                 p.heads, p.kv_heads, p.page, p.splits
             ));
         }
+        if p.values_in_keys != 0 && p.value_length > p.key_length {
+            return Err(format!("values of {} in keys of {}", p.value_length, p.key_length));
+        }
         let tokens = unit_tokens(p);
         let cost = 512 * u64::from(p.key_length) * u64::from(p.heads / p.kv_heads) * tokens as u64;
         Ok(WorkSize { units: u64::from(p.tokens).div_ceil(tokens as u64) * u64::from(p.kv_heads), cost })

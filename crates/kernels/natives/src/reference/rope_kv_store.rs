@@ -93,7 +93,8 @@ impl<const BYTES: bool> Reference for RopeKvStore<BYTES> {
                 }
             }
             let first = (heads + kv_heads) * keys;
-            for index in 0..kv_heads {
+            let value_heads = if p.flags & Params::VALUES_IN_KEYS == 0 { kv_heads } else { 0 };
+            for index in 0..value_heads {
                 let head = &mut head[..values];
                 head.iter_mut().enumerate().for_each(|(i, value)| *value = element(token, first + index * values + i));
                 if p.flags & Params::VALUE_NORMS != 0 {

@@ -25,6 +25,7 @@ typedef struct {
     uint after;
     uint alibi_heads;
     float alibi;
+    uint values_in_keys;
 } Params;
 typedef struct { half4 e[2176]; } array2176_half4_;
 typedef struct { float4 e[1280]; } array1280_float4_;

@@ -23,6 +23,9 @@ impl<'a> StepRecorder<'a> {
     /// Records the block, which adds its output to the residual stream. `input` replaces the
     /// normalized residual stream.
     pub(super) fn attention(&mut self, block: &DeviceAttention, input: Option<&RowBuffer>) -> Result<(), Error> {
+        if let Some(latent) = &block.latent {
+            return self.latent_attention(block, latent, input);
+        }
         let (shape, scratch, native_kernels) = (self.shape, self.scratch, self.features.native_kernels);
         let tokens = shape.tokens;
         let input = match input {

@@ -218,7 +218,9 @@ impl StepRecorder<'_> {
             }
             ExpertMatrices::Native { .. } => None,
         };
-        let pairs = |sharing: usize| ExpertPairs { pairs: tokens * experts_per_token, experts: *count, sharing, tile };
+        let ids = &scratch.expert_ids;
+        let pairs =
+            |sharing: usize| ExpertPairs { pairs: tokens * experts_per_token, experts: *count, sharing, ids, tile };
         let (rows, sharing) = if experts.weighted_input {
             self.weigh_inputs(rows, *experts_per_token)?;
             self.state.input_changed();

@@ -62,12 +62,14 @@ impl<'a> LinearInput<'a> {
 
 /// Pairs of a token and one of its experts.
 #[derive(Clone, Copy)]
-pub(super) struct ExpertPairs {
+pub(super) struct ExpertPairs<'n> {
     pub(super) pairs: usize,
     /// Total number of experts.
     pub(super) experts: usize,
     /// Pairs that read the same row of the input.
     pub(super) sharing: usize,
+    /// The expert of each pair.
+    pub(super) ids: &'n BufferRange,
     /// How pairs are grouped; `None` if each reads its expert's matrix.
     pub(super) tile: Option<ExpertTile>,
 }
@@ -157,7 +159,7 @@ impl<'a> StepRecorder<'a> {
         input: &LinearInput<'_>,
         y: &RowBuffer,
         flags: u32,
-        ExpertPairs { pairs, experts: count, sharing, tile }: ExpertPairs,
+        ExpertPairs { pairs, experts: count, sharing, ids, tile }: ExpertPairs<'_>,
     ) -> Result<(), Error> {
         let x = input.rows;
         // Words of `y` per column.
@@ -181,7 +183,7 @@ impl<'a> StepRecorder<'a> {
                 sharing: sharing as u32,
                 ..LmLinear::default()
             };
-            let (unused, ids) = (&self.scratch.unused, &self.scratch.expert_ids);
+            let unused = &self.scratch.unused;
             let bias = bias.as_ref().unwrap_or(unused);
             if let Some(tile) = tile {
                 self.tiled_expert_product(tile, (*format, [codes, scales, bias]), input, y, &constants)?;

@@ -12,6 +12,7 @@ mod delta_net;
 mod expert_tiles;
 mod feed_forward;
 mod host_experts;
+mod latent;
 mod linear;
 mod native_experts;
 mod per_layer;

@@ -19,7 +19,7 @@ impl StepRecorder<'_> {
         products: &[NativeExperts],
         x: &RowBuffer,
         y: &RowBuffer,
-        ExpertPairs { pairs, sharing, .. }: ExpertPairs,
+        ExpertPairs { pairs, sharing, ids, .. }: ExpertPairs<'_>,
     ) -> Result<(), Error> {
         let scratch = self.scratch;
         for product in products {
@@ -57,7 +57,7 @@ impl StepRecorder<'_> {
             let source = if is_float { &x.range } else { &scratch.quantized };
             let optional = |range: &Option<BufferRange>| range.clone().unwrap_or_else(|| scratch.unused.clone());
             let (bias, scales) = (optional(&product.bias), optional(&product.scales));
-            let bindings = [&product.weights, source, &scratch.expert_ids, &bias, &scales, &y.range];
+            let bindings = [&product.weights, source, ids, &bias, &scales, &y.range];
             self.dispatch(KernelId::EXPERTS_PACKED, [1, 1, 1], &bindings, &constants)?;
         }
         Ok(())

@@ -18,6 +18,7 @@ mod hybrid;
 mod image_cases;
 mod images;
 mod in_place;
+mod latent;
 mod limited;
 mod preload;
 mod recorded_logits;
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
     trials.extend(expert_prompts::trials());
     trials.extend(gemma::trials());
     trials.extend(hybrid::trials());
+    trials.extend(latent::trials());
     trials.extend(speculation::trials());
     trials.extend(images::trials());
     trials.extend(split_attention::trials());
@@ -116,6 +118,8 @@ pub(crate) fn tolerance(case: &Case, cache: CacheType, device: &Device, single_t
     match case.recipe.kind {
         // Unscaled scores are larger, so rounded keys have a larger effect.
         _ if case.recipe.gemma.is_some() && cache == CacheType::Q8 => NormTolerance::Activations8,
+        // A latent is a key and a value.
+        _ if case.recipe.latent.is_some() && cache == CacheType::Q8 => NormTolerance::Activations8,
         _ if cache == CacheType::Q8 => NormTolerance::Cache8,
         // 25 layers of several residual streams amplify it, as they do in the comparison with llama.cpp.
         Type::F32 if case.recipe.layers == 25 && case.recipe.gemma.is_some() => NormTolerance::Activations8,

@@ -14,7 +14,7 @@ use roci_lm_device::{CacheType, DeviceModel, Options, estimate};
 use crate::{devices, tolerance};
 
 /// Prompt length: attention is split from 129 tokens on, and on larger devices again from 257 on.
-const LONG: usize = 270;
+pub(crate) const LONG: usize = 270;
 
 /// Trials of both, with generic and specialized kernels.
 pub(crate) fn trials() -> Vec<Trial> {

@@ -8,6 +8,7 @@ mod delta_net;
 mod encoder;
 mod feed_forward;
 mod gated_convolution;
+mod latent;
 mod per_layer;
 mod selective_scan;
 mod state_space;
@@ -23,6 +24,7 @@ pub use feed_forward::{
     Activation, ExpertGroups, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing, SharedExpert,
 };
 pub use gated_convolution::GatedConvolution;
+pub use latent::{Latent, LowRankQuery};
 pub use per_layer::{PerLayerEmbedding, PerLayerInput};
 pub use selective_scan::SelectiveScan;
 pub use state_space::{StateSpace, StateSpaceNorm};

@@ -262,8 +262,12 @@ impl<'a> Builder<'a> {
         let outputs = [heads * key_length, kv_heads * key_length, kv_heads * value_length];
         let biased = self.traits.biases;
         let linear = |part: &str, outputs: usize| self.linear(&name(part), outputs, embedding, biased);
-        let mut output_gate = None;
-        let [query, key, value] = if self.traits.output_gate {
+        let (mut output_gate, mut latent) = (None, None);
+        let [query, key, value] = if let Some(config) = self.config.latent {
+            let (projections, block) = self.latent(index, config)?;
+            latent = Some(Box::new(block));
+            projections
+        } else if self.traits.output_gate {
             let [query, gate] = self.interleaved(&name("attn_q"), [key_length, key_length], heads, embedding)?;
             output_gate = Some(gate);
             [query, linear("attn_k", outputs[1])?, linear("attn_v", outputs[2])?]
@@ -303,7 +307,11 @@ impl<'a> Builder<'a> {
             value,
             kv_layer,
             output_gate,
-            output: self.linear(&name("attn_output"), embedding, heads * value_length, false)?,
+            output: {
+                let length = latent.as_ref().map_or(value_length, |latent| latent.output_length);
+                self.linear(&name("attn_output"), embedding, heads * length, false)?
+            },
+            latent,
             head_norms: self.head_norms(index)?,
             value_norm: self.traits.value_norm.then_some(value_norm),
             post_norm: self.post_norm(&name("post_attention_norm"))?,

@@ -10,6 +10,7 @@ use super::hybrid::{LayerBlocks, RecurrentConfig};
 use super::keys::{
     Keys, LayerCount, MAX_CONTEXT, MAX_HEADS, MAX_KERNEL, MAX_LAYERS, MAX_LENGTH, MAX_STREAMS, MAX_TOKENS,
 };
+use super::latent::{LatentConfig, undeclared_scores};
 use super::layers::{LayerKinds, kv_layers, sparsity, temperature};
 use super::pooling::Pooling;
 use super::rope::RopeConfig;
@@ -35,6 +36,9 @@ pub struct Config {
     pub heads: Vec<usize>,
     /// Key and value heads, per layer; 0 in some layers without attention.
     pub kv_heads: Vec<usize>,
+    /// Multi-head latent attention. Key and value heads, and their lengths, are then those of the
+    /// cached latents.
+    pub latent: Option<LatentConfig>,
     /// Length of a query or key head.
     pub key_length: usize,
     /// Length of a value head.
@@ -173,8 +177,13 @@ impl Config {
             return Err(ModelError::config(keys.key("attention.value_length"), reason));
         }
 
+        let latent = LatentConfig::read(&keys, traits, (key_length, value_length))?;
+        let query_length = latent.map_or(key_length, |latent| latent.query_length);
         let window_lengths = window_lengths(&keys, traits)?;
-        let experts = Experts::read(&keys, traits)?;
+        let vocabulary = vocabulary(metadata, &keys)?;
+        let experts = Experts::read(&keys, traits)?
+            .map(|experts| undeclared_scores(&keys, traits, layers, vocabulary, experts))
+            .transpose()?;
         let feed_forward = match keys.each("feed_forward_length", count, least..=MAX_LENGTH)? {
             Some(feed_forward) => feed_forward,
             // Models with experts in all layers may omit it.
@@ -198,9 +207,14 @@ impl Config {
         let rope = RopeConfig::read(
             &keys,
             traits,
-            [key_length, window_lengths.map_or(key_length, |lengths| lengths.0)],
+            [query_length, window_lengths.map_or(query_length, |lengths| lengths.0)],
             context,
         )?;
+        latent.map_or(Ok(()), |latent| latent.check(&keys, &rope))?;
+        let usual_scale = latent.map_or(1.0 / head.sqrt(), |latent| latent.scale(&rope));
+        let (key_length, value_length) =
+            latent.map_or((key_length, value_length), |latent| (latent.rank + rope.dimensions, latent.rank));
+        let kv_heads = if latent.is_some() { vec![1; layers] } else { kv_heads };
         let kinds = LayerKinds::read(&keys, traits, layers)?;
         let parallel = match traits.parallel {
             Parallel::Never | Parallel::WithoutNorm => false,
@@ -213,8 +227,9 @@ impl Config {
             name: metadata.get::<&str>("general.name")?.map(str::to_owned),
             context,
             embedding,
-            vocabulary: vocabulary(metadata, &keys)?,
-            attention_scale: declared.unwrap_or(1.0 / head.sqrt()),
+            vocabulary,
+            latent,
+            attention_scale: declared.unwrap_or(usual_scale),
             attention_cap: cap(keys.float("attn_logit_softcapping")?, traits.soft_caps.0),
             logit_cap: cap(keys.float("final_logit_softcapping")?, traits.soft_caps.1),
             temperatures: temperature(&keys, traits, &rope, &kinds.rotated)?,

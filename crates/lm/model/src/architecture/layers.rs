@@ -4,7 +4,7 @@ use roci_gguf::Value;
 
 use super::blocks::Temperature;
 use super::error::ModelError;
-use super::keys::{Keys, LayerCount};
+use super::keys::{Keys, LayerCount, MAX_CONTEXT};
 use super::rope::RopeConfig;
 use super::traits::{ArchitectureTraits, Nope, TemperatureTraits, Windows};
 
@@ -155,16 +155,26 @@ pub(super) fn temperature(
     rotated: &[bool],
 ) -> Result<Vec<Option<Temperature>>, ModelError> {
     let declared = keys.scale("attention.temperature_scale")?;
+    let interval = match traits.temperature {
+        TemperatureTraits::DeclaredInterval if declared.is_some() => {
+            Some(keys.needed("attention.temperature_length", MAX_CONTEXT)?)
+        }
+        _ => None,
+    };
     let temperature = |rotated: &bool| match traits.temperature {
         TemperatureTraits::None => None,
         TemperatureTraits::Declared => {
             declared.map(|scale| Temperature { scale, interval: rope.original_context, offset: 0 })
         }
+        TemperatureTraits::DeclaredInterval => {
+            declared.zip(interval).map(|(scale, interval)| Temperature { scale, interval: interval as u32, offset: 0 })
+        }
         TemperatureTraits::NopeLayers { scale, interval, offset } => {
             (!rotated).then_some(Temperature { scale, interval, offset })
         }
     };
-    if declared.is_some() && traits.temperature != TemperatureTraits::Declared {
+    let declares = matches!(traits.temperature, TemperatureTraits::Declared | TemperatureTraits::DeclaredInterval);
+    if declared.is_some() && !declares {
         let reason = format!("not supported for the architecture `{}`", traits.name);
         return Err(ModelError::config(keys.key("attention.temperature_scale"), reason));
     }

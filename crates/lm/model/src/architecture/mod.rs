@@ -18,6 +18,7 @@ mod experts;
 mod feed_forward;
 mod hybrid;
 mod keys;
+mod latent;
 mod layers;
 mod per_layer;
 mod pooling;
@@ -39,6 +40,7 @@ pub use encoder::EncoderConfig;
 pub use error::ModelError;
 pub use experts::Experts;
 pub use hybrid::{LayerBlocks, RecurrentConfig, SelectiveScanConfig, StateSpaceConfig};
+pub use latent::LatentConfig;
 pub use pooling::Pooling;
 pub use prediction::PredictionInput;
 pub use rope::{RopeConfig, Scaling};
@@ -154,6 +156,8 @@ impl Model {
     pub fn cached_values(&self) -> impl Iterator<Item = usize> + '_ {
         let values = |block: &blocks::Attention| match block.kv_layer {
             Some(_) => 0,
+            // Values are a part of the keys.
+            None if block.latent.is_some() => block.kv_heads * block.key_length,
             None => block.kv_heads * (block.key_length + block.value_length),
         };
         self.layers.iter().map(move |layer| layer.attention().map_or(0, values))

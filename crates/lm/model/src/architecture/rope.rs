@@ -89,7 +89,11 @@ impl RopeConfig {
                 fast: keys.positive("rope.scaling.yarn_beta_fast")?.unwrap_or(32.0),
                 slow: keys.positive("rope.scaling.yarn_beta_slow")?.unwrap_or(1.0),
                 share: keys.float("rope.scaling.yarn_ext_factor")?.filter(|share| *share >= 0.0).unwrap_or(1.0),
-                log_multiplier: keys.float("rope.scaling.yarn_log_multiplier")?.filter(|m| *m != 0.0),
+                // With a latent, it does not change the rotated values but the scores.
+                log_multiplier: keys
+                    .float("rope.scaling.yarn_log_multiplier")?
+                    .filter(|m| *m != 0.0)
+                    .map(|multiplier| if traits.latent { 1.0 } else { multiplier }),
             },
             Some("longrope") => Scaling::Long,
             Some(other) => {

@@ -32,6 +32,7 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     normalized: true,
     weighted_input: false,
     shared_expert: SharedExpertTraits::None,
+    latent: false,
     output_gate: false,
     delta_net: None,
     hybrid: HybridTraits::None,
@@ -203,6 +204,15 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         experts: true,
         normalized: false,
         shared_expert: SharedExpertTraits::Plain,
+        ..PLAIN
+    },
+    // DeepSeek V2, V3 and R1, Kimi K2, Moonlight, GLM-4.7-Flash.
+    ArchitectureTraits {
+        name: "deepseek2",
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        latent: true,
+        temperature: TemperatureTraits::DeclaredInterval,
         ..PLAIN
     },
     GRANITE,

@@ -42,6 +42,8 @@ pub(super) struct ArchitectureTraits {
     /// Weights of experts multiply their inputs.
     pub(super) weighted_input: bool,
     pub(super) shared_expert: SharedExpertTraits,
+    /// Attention is multi-head latent attention.
+    pub(super) latent: bool,
     /// The query projection has a gate of the output behind each query head.
     pub(super) output_gate: bool,
     /// Most layers are gated delta nets with this order of heads.
@@ -220,6 +222,8 @@ pub(super) enum TemperatureTraits {
     None,
     /// `attention.temperature_scale`, with the original context length as interval.
     Declared,
+    /// The same with the interval `attention.temperature_length`.
+    DeclaredInterval,
     /// In layers without position embedding, and not declared.
     NopeLayers {
         scale: f32,

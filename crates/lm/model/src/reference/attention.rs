@@ -9,8 +9,8 @@ use crate::architecture::blocks::{Attention, HeadNorms, Norm, NormSpan, alibi_sl
 /// A token's inputs of attention.
 pub(super) struct Projected {
     /// The input of the block after its norm.
-    input: Vec<f32>,
-    query: Vec<f32>,
+    pub(super) input: Vec<f32>,
+    pub(super) query: Vec<f32>,
     /// Key and value; empty if the block reads those of an earlier layer.
     pub(super) own: KeyValue,
 }
@@ -55,6 +55,9 @@ impl Reference {
     /// Query, key and value of a token.
     fn project(&self, block: &Attention, state: &[f32], position: usize) -> Projected {
         let input = self.weights.optional_norm(block.norm.as_ref(), state);
+        if let Some(latent) = &block.latent {
+            return self.project_latent(block, latent, input, position);
+        }
         let mut query = self.weights.apply(&block.query, &input);
         let own = |linear| if block.kv_layer.is_none() { self.weights.apply(linear, &input) } else { Vec::new() };
         let (mut key, mut value) = (own(&block.key), own(&block.value));
@@ -88,6 +91,8 @@ impl Reference {
         let mut heads = Vec::with_capacity(block.heads * block.value_length);
         for (head, query) in query.chunks(block.key_length).enumerate() {
             let keys = head / group * block.key_length..(head / group + 1) * block.key_length;
+            // A latent is the end of a key.
+            let rotated = block.latent.as_ref().map(|_| block.rotated_length());
             let values = head / group * block.value_length..(head / group + 1) * block.value_length;
             let slope = block.alibi.map_or(0.0, |max_bias| alibi_slope(max_bias, block.heads, head));
             let score = |(other, (key, _)): &(usize, &KeyValue)| {
@@ -99,12 +104,17 @@ impl Reference {
             scores.extend(block.sinks.as_ref().map(|sinks| self.weights.vector(sinks)[head]));
             softmax(&mut scores);
             let mut sum = vec![0f64; block.value_length];
-            for (weight, (_, (_, value))) in scores.iter().zip(attended) {
+            for (weight, (_, (key, value))) in scores.iter().zip(attended) {
+                let value = rotated.map_or(&value[..], |rotated| &key[rotated..]);
                 for (sum, value) in sum.iter_mut().zip(&value[values.clone()]) {
                     *sum += f64::from(*weight) * f64::from(*value);
                 }
             }
-            heads.extend(sum.into_iter().map(|sum| sum as f32));
+            let sum: Vec<f32> = sum.into_iter().map(|sum| sum as f32).collect();
+            match &block.latent {
+                None => heads.extend(sum),
+                Some(latent) => heads.extend(self.weights.apply(&latent.values[head], &sum)),
+            }
         }
         if let Some(gate) = &block.output_gate {
             let gate = self.weights.apply(gate, input);

@@ -10,6 +10,7 @@ mod delta_net;
 mod encoder;
 mod feed_forward;
 mod gated_convolution;
+mod latent;
 mod ops;
 mod per_layer;
 mod pooled;

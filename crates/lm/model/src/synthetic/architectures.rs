@@ -2,12 +2,13 @@
 
 use roci_gguf::{Type, Value};
 
-use super::{Case, Gemma, Mixture, Recipe, RopeRecipe};
+use super::{Case, Gemma, LatentRecipe, Mixture, Recipe, RopeRecipe};
 use crate::architecture::blocks::NormSpan;
 
 /// One model per architecture and variant.
 pub fn architectures() -> Vec<Case> {
-    [first(), like_llama(), scaled(), mixtures(), other_norms(), parallel(), gpt_oss(), gemma()].concat()
+    let first = [first(), like_llama(), scaled(), mixtures(), latent()].concat();
+    [first, other_norms(), parallel(), gpt_oss(), gemma()].concat()
 }
 
 fn first() -> Vec<Case> {
@@ -238,6 +239,63 @@ fn mixtures() -> Vec<Case> {
             &[sigmoid(), half_rotated()],
         ),
         with("llama4", Recipe { layers: 4, ..experts("llama4", Mixture { step: 2, ..shared() }) }, &[step(2)]),
+    ]
+}
+
+/// Multi-head latent attention.
+fn latent() -> Vec<Case> {
+    let recipe = |latent, mixture| Recipe {
+        layers: 3,
+        latent: Some(latent),
+        tied: false,
+        experts: Some((16, 3)),
+        mixture: Mixture { dense: 1, shared: Some(96), ..mixture },
+        ..of("deepseek2")
+    };
+    let biased = Mixture { selection_bias: true, ..Mixture::default() };
+    let yarn = RopeRecipe::Yarn { factor: 4.0, original: 512 };
+    let small = LatentRecipe::small();
+    let one_shared = || ("expert_shared_count", Value::from(1u32));
+    let sigmoid = || ("expert_gating_func", Value::from(2u32));
+    let normalized = || ("expert_weights_norm", Value::from(true));
+    // 0.1 times the number in the configuration of the model.
+    let growth = |multiplier: f32| ("rope.scaling.yarn_log_multiplier", Value::from(0.1 * multiplier));
+    let older = LatentRecipe { query_rank: None, older: true, ..small };
+    let wide = LatentRecipe { plain: 96, output: 64, ..small };
+    vec![
+        // As DeepSeek V3.
+        with(
+            "deepseek2",
+            Recipe { rope: yarn, ..recipe(small, biased) },
+            &[
+                one_shared(),
+                sigmoid(),
+                normalized(),
+                growth(1.0),
+                ("expert_weights_scale", Value::from(2.5f32)),
+                ("expert_group_count", Value::from(4u32)),
+                ("expert_group_used_count", Value::from(2u32)),
+            ],
+        ),
+        // As DeepSeek V2 Lite in an older file.
+        with(
+            "deepseek2-lite",
+            Recipe { rope: yarn, ..recipe(older, Mixture::default()) },
+            &[one_shared(), growth(0.707)],
+        ),
+        // As GLM-4.7-Flash, and with attention temperature.
+        with(
+            "deepseek2-flash",
+            recipe(wide, biased),
+            &[
+                one_shared(),
+                sigmoid(),
+                normalized(),
+                ("expert_weights_scale", Value::from(1.8f32)),
+                ("attention.temperature_scale", Value::from(0.5f32)),
+                ("attention.temperature_length", Value::from(4u32)),
+            ],
+        ),
     ]
 }
 

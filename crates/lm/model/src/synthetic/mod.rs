@@ -10,6 +10,7 @@ mod encoder;
 mod fill;
 mod gemma;
 mod hybrid;
+mod latent;
 mod list;
 mod recipe;
 mod recurrent;
@@ -24,6 +25,7 @@ pub use architectures::architectures;
 pub use encoder::{EncoderRecipe, embedders};
 pub use gemma::{Gemma, StreamRecipe};
 pub use hybrid::{Hybrid, HybridLayers, Projections};
+pub use latent::LatentRecipe;
 pub use recipe::{Mixture, Recipe, RopeRecipe};
 pub use recurrent::{Recurrent, RecurrentBlock, ScanNorms};
 
@@ -177,6 +179,12 @@ pub fn talking_gemma() -> Case {
         ..talking().recipe
     };
     Case { metadata: vocabulary::metadata(), ..Case::new("talking-gemma", recipe) }
+}
+
+/// The same as [`talking`] with multi-head latent attention.
+pub fn talking_latent() -> Case {
+    let recipe = Recipe { architecture: "deepseek2", latent: Some(LatentRecipe::small()), ..talking().recipe };
+    Case { metadata: vocabulary::metadata(), ..Case::new("talking-latent", recipe) }
 }
 
 /// The same as [`talking`] with gated delta nets in half of the layers.

@@ -6,6 +6,7 @@ use super::encoder::EncoderRecipe;
 use super::fill::Fill;
 use super::gemma::Gemma;
 use super::hybrid::Hybrid;
+use super::latent::LatentRecipe;
 use super::list::List;
 use super::recurrent::{Recurrent, channel_mix};
 use crate::architecture::blocks::NormSpan;
@@ -53,6 +54,7 @@ pub struct Recipe {
     pub predicting: bool,
     pub recurrent: Option<Recurrent>,
     pub gemma: Option<Gemma>,
+    pub latent: Option<LatentRecipe>,
     pub window: Option<u32>,
     pub caps: Option<(f32, f32)>,
     pub base: f32,
@@ -129,6 +131,7 @@ impl Default for Recipe {
             predicting: false,
             recurrent: None,
             gemma: None,
+            latent: None,
             window: None,
             caps: None,
             base: 10_000.0,
@@ -198,6 +201,9 @@ impl Recipe {
         if let Some(gemma) = &self.gemma {
             let own = |(key, value): (&str, Value)| own(key, value);
             pairs.extend(gemma.metadata(self.kv_heads, self.feed_forward).into_iter().map(own));
+        }
+        if let Some(latent) = &self.latent {
+            pairs.extend(latent.metadata(self.heads).into_iter().map(|(key, value)| own(key, value)));
         }
         match self.rope {
             RopeRecipe::Plain | RopeRecipe::Factors => {}
@@ -301,6 +307,9 @@ impl Recipe {
     }
 
     fn attention(&self, layer: usize, list: &mut List) -> Result<(), Error> {
+        if let Some(latent) = &self.latent {
+            return latent.attention(layer, self, list);
+        }
         let name = |part: &str| format!("blk.{layer}.{part}");
         let embedding = self.embedding;
         let usual = (self.head, self.kv_heads);

@@ -3,6 +3,7 @@
 mod blocks;
 mod descriptions;
 mod gemma;
+mod latent;
 mod recurrent;
 mod reference;
 mod rejection;

@@ -104,7 +104,9 @@ impl SequenceTokens<'_> {
             let count = KEYS.min(end as usize + 1 - start);
             let (key_tile, value_tile) = (&mut key_tile[..count * keys], &mut value_tile[..count * values]);
             level.run(LoadRows { sequence: self, cache: self.inputs[2], start, length: keys, to: key_tile });
-            level.run(LoadRows { sequence: self, cache: self.inputs[3], start, length: values, to: value_tile });
+            if p.values_in_keys == 0 {
+                level.run(LoadRows { sequence: self, cache: self.inputs[3], start, length: values, to: value_tile });
+            }
             for panel in &mut panels {
                 panel.update(p, level, start, (key_tile, value_tile), &mut scores[..count * panel.width]);
             }
@@ -152,6 +154,8 @@ impl Panel<'_> {
         scores: &mut [f32],
     ) {
         let [key, value] = [p.key_length, p.value_length].map(|length| length as usize);
+        // Values of this many elements, this far apart.
+        let (values, pitch) = if p.values_in_keys == 0 { (values, value) } else { (&keys[key - value..], key) };
         let count = scores.len() / self.width;
         let last = start + count - 1;
         let (first_end, last_end) =
@@ -182,7 +186,7 @@ impl Panel<'_> {
         let sums = PanelTile {
             x: values.as_ptr(),
             x_stride: 1,
-            x_step: value,
+            x_step: pitch,
             depth: count,
             w: scores.as_ptr(),
             bias: None,

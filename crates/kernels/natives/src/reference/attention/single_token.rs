@@ -50,12 +50,14 @@ impl Task for TokenAttention<'_> {
             scores.iter_mut().for_each(|score| *score = crate::fast_math::exp(*score - max));
             totals.push((max, scores.iter().sum::<f32>()));
         }
+        let (cache, pitch) = if p.values_in_keys == 0 { (3, values) } else { (2, keys) };
         for (at, position) in positions.enumerate() {
-            load(simd, bytes, sequence.inputs[3], sequence.cache_row(position), &mut row[..values]);
+            load(simd, bytes, sequence.inputs[cache], sequence.cache_row(position), &mut row[..pitch]);
+            let row = &row[pitch - values..pitch];
             for head in 0..query_heads {
                 let weight = scores[head * visible + at];
                 let sum = &mut sum[head * values..][..values];
-                sum.iter_mut().zip(&*row).for_each(|(sum, value)| *sum += weight * value);
+                sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
             }
         }
         for (head, total) in totals.into_iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::latent::{Latent, LowRankQuery};
 use super::{Linear, Norm, Vector};
 
 /// Which values of a head form a rotated pair.
@@ -88,6 +89,10 @@ pub struct Attention {
     /// Value projection: `kv_heads * value_length` values. It may be the same matrix as the key
     /// projection.
     pub value: Linear,
+    /// Multi-head latent attention. `key` is then the projection to the rotated part of keys, `value`
+    /// that to the latent; `key_length` and `value_length` are those of the single KV head, whose
+    /// value is the end of its key.
+    pub latent: Option<Box<Latent>>,
     /// The earlier layer whose keys and values this one reads instead of computing its own.
     pub kv_layer: Option<usize>,
     /// Gate of the heads' outputs: their factors are its sigmoid.
@@ -134,19 +139,24 @@ pub struct Attention {
 impl Attention {
     /// All projections.
     pub fn linears(&self) -> impl Iterator<Item = &Linear> {
-        self.inputs().chain([&self.output])
+        let latent = self.latent.iter();
+        let query = latent.clone().filter(|latent| latent.low_rank.is_some()).map(move |_| &self.query);
+        self.inputs().chain(query).chain(latent.flat_map(|latent| latent.heads())).chain([&self.output])
     }
 
     /// The projections of the input, without those of shared keys and values.
     pub fn inputs(&self) -> impl Iterator<Item = &Linear> {
         let own = self.kv_layer.is_none().then_some([&self.key, &self.value]);
-        std::iter::once(&self.query).chain(own.into_iter().flatten()).chain(&self.output_gate)
+        let low_rank = self.latent.as_ref().and_then(|latent| latent.low_rank.as_ref());
+        let query = low_rank.map_or(&self.query, |LowRankQuery { projection, .. }| projection);
+        std::iter::once(query).chain(own.into_iter().flatten()).chain(&self.output_gate)
     }
 
     /// All norms.
     pub fn norms(&self) -> impl Iterator<Item = &Norm> {
         let heads = self.head_norms.iter().flat_map(|norms| [&norms.query, &norms.key]);
-        self.norm.iter().chain(heads).chain(&self.value_norm).chain(&self.post_norm)
+        let latent = self.latent.iter().flat_map(|latent| latent.norms());
+        self.norm.iter().chain(heads).chain(latent).chain(&self.value_norm).chain(&self.post_norm)
     }
 }
 
