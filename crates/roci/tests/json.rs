@@ -163,6 +163,23 @@ fn run_of_a_language_model() {
 }
 
 #[test]
+fn perplexity() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("model.gguf"), roci_lm::synthetic::talking().bytes().expect("it can be made")).expect("room");
+    std::fs::write(path("text.txt"), "a text of some words. ".repeat(9)).expect("there is room");
+    let (model, text) = (path("model.gguf"), path("text.txt"));
+    let arguments = ["perplexity", model.as_str(), "--file", text.as_str(), "--context", "8", "--device", "cpu"];
+    let run = |more: &[&str]| output(&[&arguments[..], more].concat(), 0);
+    let values = [run(&["--json"]), run(&["--json", "--losses"])];
+    assert_eq!((&values[0]["schema"], &values[0]["version"]), (&json!("roci.perplexity"), &json!(1)));
+    assert_eq!(values[0]["perplexity"], values[1]["perplexity"]);
+    let losses = values[1]["losses"].as_array().expect("a list");
+    assert_eq!(Some(losses.len() as u64), values[1]["tokens"].as_u64());
+    assert_shape("perplexity", &values);
+}
+
+#[test]
 fn embed_and_rerank() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = |name: &str| folder.path().join(name).display().to_string();

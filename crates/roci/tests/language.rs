@@ -498,6 +498,23 @@ fn embed_prints_a_vector_per_text() {
 }
 
 #[test]
+fn perplexity_counts_the_second_half_of_each_chunk() {
+    let folder = text_models();
+    std::fs::write(folder.path().join("model.gguf"), talking().bytes().expect("it can be made"))
+        .expect("there is room");
+    std::fs::write(folder.path().join("text.txt"), "a text of some words. ".repeat(9)).expect("there is room");
+    let perplexity = |model: &str, more: &[&str]| {
+        let arguments = ["perplexity", model, "--file", "text.txt", "--device", "cpu"];
+        roci(folder.path(), &[&arguments[..], more].concat())
+    };
+    let line = succeed(perplexity("model.gguf", &["--context", "8", "--chunks", "3"]));
+    assert!(line.starts_with("perplexity ") && line.contains("(9 predictions in 3 chunks of 8 tokens"), "{line}");
+    fail(&perplexity("model.gguf", &[]), 2, "tokens, and a chunk 512", "--context");
+    let missing = roci(folder.path(), &["perplexity", "model.gguf", "--file", "no.txt", "--device", "cpu"]);
+    fail(&missing, 2, "cannot read `no.txt`", "path");
+}
+
+#[test]
 fn rerank_sorts_documents() {
     let folder = text_models();
     let rerank = |more: &[&str]| {

@@ -12,9 +12,9 @@
 //! 3. `recorder`: records a step layer by layer.
 //! 4. `kernel_id`: which kernel. `kernels`: loads it and records the dispatch.
 //!
-//! `layer`, `norms`, `experts`, `per_layer`, `streams`, `delta_net`, `selective_scan` and `weights`
-//! have the contents of a stage, `pack` the memory layout of weights, `limits` the maximum sizes of a
-//! step.
+//! `layer`, `adapters`, `norms`, `experts`, `per_layer`, `latent`, `streams`, `delta_net`,
+//! `selective_scan` and `weights` have the contents of a stage, `pack` the memory layout of weights,
+//! `limits` the maximum sizes of a step.
 #![deny(unsafe_code)]
 
 mod adapters;

@@ -16,6 +16,7 @@ mod language;
 mod matrix;
 mod model;
 mod objects;
+mod perplexity;
 mod quantize;
 mod serve;
 mod speculation;
@@ -47,6 +48,8 @@ use model::{INSPECT_EXAMPLES, RUN_EXAMPLES};
 pub(crate) use model::{InspectArgs, Precision, RunArgs};
 use objects::OBJECTS_EXAMPLES;
 pub(crate) use objects::ObjectsArgs;
+use perplexity::PERPLEXITY_EXAMPLES;
+pub(crate) use perplexity::PerplexityArgs;
 use quantize::QUANTIZE_EXAMPLES;
 pub(crate) use quantize::QuantizeArgs;
 use serve::SERVE_EXAMPLES;
@@ -222,6 +225,13 @@ pub(crate) enum Command {
     /// size. Unreadable files are named and skipped. Nothing is executed.
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects(ObjectsArgs),
+    /// Measure how well a language model predicts a text
+    ///
+    /// Prints the perplexity with its standard error, as `llama-perplexity` computes it: the text is
+    /// cut into chunks, each is read from an empty context, and the predictions in the second half
+    /// count. Lower is better. Only values of the same text, tokenizer and chunk size compare.
+    #[command(after_help = PERPLEXITY_EXAMPLES)]
+    Perplexity(PerplexityArgs),
     /// Quantize a language model to a smaller type
     ///
     /// The output is byte-identical to that of `llama-quantize`, with the same mixtures of types.
@@ -298,6 +308,7 @@ impl Command {
             Self::Matrix(arguments) => arguments.format.json,
             Self::Inspect(arguments) => arguments.format.json,
             Self::Objects(arguments) => arguments.format.json,
+            Self::Perplexity(arguments) => arguments.format.json,
             Self::Quantize(arguments) => arguments.format.json,
             Self::Rerank(arguments) => arguments.model.format.json,
             Self::Run(arguments) => arguments.format.json,

@@ -57,6 +57,7 @@ pub(crate) fn run(command: Command, drivers: &DriverArgs, printer: &Printer) -> 
         Command::MatrixProbe(arguments) => matrix::probe(&arguments, drivers, printer),
         Command::Inspect(arguments) => onnx::inspect(&arguments, printer),
         Command::Objects(arguments) => objects::run(&arguments, printer),
+        Command::Perplexity(arguments) => language::perplexity(&arguments, drivers, printer),
         Command::Quantize(arguments) => language::quantize(&arguments, printer),
         Command::Rerank(arguments) => language::rerank(&arguments, drivers, printer),
         Command::Run(arguments) => run::run(&arguments, drivers, printer),

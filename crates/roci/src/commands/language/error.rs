@@ -86,6 +86,12 @@ pub(crate) enum LanguageError {
     /// There are no texts to embed or score.
     #[error("there are no texts")]
     NoTexts,
+    /// The text has fewer tokens than a chunk.
+    #[error("the text has {tokens} tokens, and a chunk {context}")]
+    ShortText { tokens: usize, context: usize },
+    /// The model predicts no tokens.
+    #[error("the model reads a text in both directions, and predicts no next token")]
+    NoPredictions,
     /// The option does not apply to this kind of model.
     #[error("`{option}` does not apply to {kind}")]
     Option {
@@ -185,6 +191,8 @@ impl Hint for LanguageError {
             }
             Self::Draft(error) => error.hint(),
             Self::NoTexts => Some("give them after the model, or in a file with `--file FILE`, one per line".into()),
+            Self::ShortText { .. } => Some("use a longer text, or smaller chunks (`--context`)".into()),
+            Self::NoPredictions => Some("use a model that generates text".into()),
             Self::Option { .. } => {
                 Some("leave it out; `roci run --help` lists the options of each kind of model".into())
             }

@@ -191,7 +191,7 @@ pub(crate) fn open(path: &Path) -> Result<Gguf, LanguageError> {
 }
 
 /// Uploads a model to its devices and compiles its kernels, with a progress bar.
-fn load_on_devices(
+pub(super) fn load_on_devices(
     file: &Arc<Gguf>,
     model: Model,
     devices: &[Device],
@@ -223,7 +223,7 @@ pub(crate) fn load_kernels(model: &mut DeviceModel, bar: &ProgressBar) -> Result
 
 /// Opens the devices for a model: the named ones, else the best real device, plus the CPU for
 /// layers that do not fit.
-fn open_devices(
+pub(super) fn open_devices(
     registry: &Registry,
     (file, model, adapters): (&Gguf, &Model, &[ModelAdapter]),
     options: &LoadOptions<'_>,

@@ -1,5 +1,5 @@
-//! `roci chat`, `roci run`, `roci serve`, `roci embed`, `roci rerank`, `roci convert` and
-//! `roci quantize`: language models.
+//! `roci chat`, `roci run`, `roci serve`, `roci embed`, `roci rerank`, `roci perplexity`,
+//! `roci convert` and `roci quantize`: language models.
 
 pub(crate) mod adapters;
 mod chat;
@@ -8,6 +8,7 @@ mod embed;
 mod error;
 mod generate;
 mod load;
+mod perplexity;
 mod placement;
 mod quantize;
 mod run;
@@ -23,6 +24,7 @@ pub(crate) use convert::run as convert;
 pub(crate) use embed::{embed, rerank};
 pub(crate) use error::LanguageError;
 pub(crate) use load::{load_kernels, specialize};
+pub(crate) use perplexity::run as perplexity;
 pub(crate) use quantize::run as quantize;
 pub(crate) use run::run;
 pub(crate) use serve::run as serve;
