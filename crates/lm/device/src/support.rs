@@ -140,7 +140,7 @@ mod tests {
     }
 
     /// Cases that devices refuse, and what they have.
-    const REFUSED: &[(&str, &str)] = &[("rwkv7", "time mixing (RWKV)"), ("arwkv7", "time mixing (RWKV)")];
+    const REFUSED: &[(&str, &str)] = &[("rwkv7", "time mixing (RWKV)")];
 
     #[test]
     fn every_other_architecture_is_computed() {

@@ -22,6 +22,8 @@ typedef struct { float4 e[1024]; } array1024_float4_;
 typedef struct {
     half4 a;
     half4 b;
+    half4 c;
+    half4 d;
 } XElements;
 typedef struct {
     uint4 a;
@@ -97,24 +99,26 @@ ROCI_FN float roci_component_of_float4(float4 v, uint i) {
     return i == 0u ? v.x : i == 1u ? v.y : i == 2u ? v.z : v.w;
 }
 
-ROCI_FN XElements load_x(uint row, uint step_1, uint lane_1, private const Params *params, global const half4 *x) {
-    const uint _e5 = (*params).columns;
-    const uint row_vec4s = _e5 / 4u;
+ROCI_FN XElements load_x(uint row, uint next_row, uint step_1, uint lane_1, private const Params *params, global const half4 *x) {
+    XElements elements = {0};
     const uint column = (step_1 * 16u) + ((lane_1 % 8u) * 2u);
-    if (column < row_vec4s) {
-        const uint _e18 = (*params).x_stride;
-        const uint at_1 = (row * (_e18 / 4u)) + column;
-        const half4 _e25 = x[at_1];
-        const half4 _e30 = x[at_1 + 1u];
-        return (XElements){.a = _e25, .b = _e30};
+    const uint _e14 = (*params).columns;
+    if (column < (_e14 / 4u)) {
+        const uint _e20 = (*params).x_stride;
+        const uint at_1 = (row * (_e20 / 4u)) + column;
+        const half4 _e28 = x[at_1];
+        elements.a = _e28;
+        const half4 _e34 = x[at_1 + 1u];
+        elements.b = _e34;
     }
-    return (XElements){0};
+    const XElements _e35 = elements;
+    return _e35;
 }
 
-ROCI_FN void store_x(XElements elements, uint lane_2, local array576_half4_ *x_tile) {
+ROCI_FN void store_x(XElements elements_1, uint lane_2, local array576_half4_ *x_tile) {
     const uint to_1 = ((lane_2 / 8u) * 18u) + ((lane_2 % 8u) * 2u);
-    (*x_tile).e[to_1] = elements.a.xzyw;
-    (*x_tile).e[to_1 + 1u] = elements.b.xzyw;
+    (*x_tile).e[to_1] = elements_1.a.xzyw;
+    (*x_tile).e[to_1 + 1u] = elements_1.b.xzyw;
 }
 
 ROCI_FN uint tile_token(uint tile, uint place, private const Params *params, global const uint *tiles) {
@@ -126,36 +130,47 @@ ROCI_FN uint tile_token(uint tile, uint place, private const Params *params, glo
     return _e17;
 }
 
-ROCI_FN float activation(float v, private const Params *params) {
-    const uint _e3 = (*params).flags;
-    if ((_e3 & 4u) != 0u) {
-        return v / (1.0f + __builtin_elementwise_exp(-v));
-    }
-    const float z = 1.5957692f * (v + (((0.044715f * v) * v) * v));
-    return v / (1.0f + __builtin_elementwise_exp(-z));
-}
-
 ROCI_FN float gated_unit(uint row_1, uint first_row, float2 sums, private const Params *params, global const float *bias) {
-    float2 v_1 = (float2)(0.0f);
-    v_1 = sums;
+    float2 v = (float2)(0.0f);
+    float gate = 0.0f;
+    float up = 0.0f;
+    float z = 0.0f;
+    v = sums;
     const uint _e6 = (*params).flags;
     if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_1;
+        const float2 _e11 = v;
         const float _e15 = bias[first_row + row_1];
         const float _e21 = bias[(first_row + row_1) + 1u];
-        v_1 = _e11 + ((float2)(_e15, _e21));
+        v = _e11 + ((float2)(_e15, _e21));
     }
-    const uint _e26 = (*params).flags;
-    if ((_e26 & 12u) == 12u) {
-        const float _e32 = v_1.x;
-        const float gate = __builtin_elementwise_minnum(_e32, 7.0f);
-        const float _e42 = v_1.y;
-        return (gate / (1.0f + __builtin_elementwise_exp((-1.702f) * gate))) * (__builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e42, -7.0f), 7.0f) + 1.0f);
+    const float _e25 = v.x;
+    gate = _e25;
+    const float _e28 = v.y;
+    up = _e28;
+    const float _e30 = gate;
+    z = _e30;
+    const uint _e34 = (*params).flags;
+    if ((_e34 & 12u) == 12u) {
+        const float _e39 = gate;
+        gate = __builtin_elementwise_minnum(_e39, 7.0f);
+        const float _e42 = gate;
+        z = 1.702f * _e42;
+        const float _e45 = up;
+        up = __builtin_elementwise_minnum(__builtin_elementwise_maxnum(_e45, -7.0f), 7.0f) + 1.0f;
+    } else {
+        const uint _e53 = (*params).flags;
+        if ((_e53 & 4u) == 0u) {
+            const float _e58 = gate;
+            const float _e59 = gate;
+            const float _e62 = gate;
+            const float _e64 = gate;
+            z = 1.5957692f * (_e58 + (((0.044715f * _e59) * _e62) * _e64));
+        }
     }
-    const float _e50 = v_1.x;
-    const float _e51 = activation(_e50, params);
-    const float _e53 = v_1.y;
-    return _e51 * _e53;
+    const float _e69 = gate;
+    const float _e70 = z;
+    const float _e76 = up;
+    return (_e69 / (1.0f + __builtin_elementwise_exp(-_e70))) * _e76;
 }
 
 ROCI_FN void epilogue_gated(uint token, uint row_2, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
@@ -166,24 +181,24 @@ ROCI_FN void epilogue_gated(uint token, uint row_2, uint first_row_1, float2 sum
 }
 
 ROCI_FN void epilogue(uint token_1, uint row_3, uint first_row_2, float sum, private const Params *params, global const float *bias, global float *y) {
-    float v_2 = 0.0f;
+    float v_1 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
     const uint at_2 = ((token_1 * _e6) + _e10) + row_3;
-    v_2 = sum;
+    v_1 = sum;
     const uint _e16 = (*params).flags;
     if ((_e16 & 2u) != 0u) {
-        const float _e21 = v_2;
+        const float _e21 = v_1;
         const float _e25 = bias[first_row_2 + row_3];
-        v_2 = _e21 + _e25;
+        v_1 = _e21 + _e25;
     }
     const uint _e29 = (*params).flags;
     if ((_e29 & 1u) != 0u) {
-        const float _e34 = v_2;
+        const float _e34 = v_1;
         const float _e37 = y[at_2];
-        v_2 = _e34 + _e37;
+        v_1 = _e34 + _e37;
     }
-    const float _e41 = v_2;
+    const float _e41 = v_1;
     y[at_2] = _e41;
 }
 
@@ -388,26 +403,26 @@ ROCI_FN uint2 scale_words(uint group_3, global const uint *codes, global const u
 }
 
 ROCI_FN WElements load_w(uint matrix_2, uint first, uint step_2, uint lane_4, private const Params *params, global const uint *codes, global const uint *scales) {
-    WElements elements_1 = {0};
+    WElements elements_2 = {0};
     const bool _e5 = has_byte_codes();
     if (_e5) {
         const uint group0_ = group_index(matrix_2, first + (lane_4 / 4u), (step_2 * 2u) + ((lane_4 % 4u) / 2u), params);
         const uint group1_ = group_index(matrix_2, (first + 64u) + (lane_4 / 4u), (step_2 * 2u) + ((lane_4 % 4u) / 2u), params);
         const uint4 _e36 = load_unit((group0_ * 2u) + (lane_4 % 2u), codes);
-        elements_1.a = _e36;
+        elements_2.a = _e36;
         const uint4 _e43 = load_unit((group1_ * 2u) + (lane_4 % 2u), codes);
-        elements_1.b = _e43;
+        elements_2.b = _e43;
         const uint2 _e45 = scale_words(group0_, codes, scales);
         const uint2 _e46 = scale_words(group1_, codes, scales);
-        elements_1.scales = (uint4)(_e45, _e46);
+        elements_2.scales = (uint4)(_e45, _e46);
     } else {
         const uint at_5 = group_index(matrix_2, first + (lane_4 / 2u), (step_2 * 2u) + (lane_4 % 2u), params);
         const uint4 _e58 = load_unit(at_5, codes);
-        elements_1.a = _e58;
+        elements_2.a = _e58;
         const uint2 _e60 = scale_words(at_5, codes, scales);
-        elements_1.scales = (uint4)(_e60, 0u, 0u);
+        elements_2.scales = (uint4)(_e60, 0u, 0u);
     }
-    const WElements _e64 = elements_1;
+    const WElements _e64 = elements_2;
     return _e64;
 }
 
@@ -537,26 +552,26 @@ ROCI_FN float2 decode_scale(uint2 words, uint half_) {
     return (float2)((scale * (0.5f + ((float)(words.y & 15u)))) * 0.5f, 0.0f);
 }
 
-ROCI_FN void store_w(WElements elements_2, uint lane_5, global const uint *scales, local array2304_half4_ *w_tile) {
+ROCI_FN void store_w(WElements elements_3, uint lane_5, global const uint *scales, local array2304_half4_ *w_tile) {
     const bool _e2 = has_byte_codes();
     if (_e2) {
         const uint to_2 = ((lane_5 / 4u) * 18u) + ((lane_5 % 4u) * 4u);
         const uint odd_1 = (lane_5 / 4u) % 2u;
-        const uint4 scales_1 = elements_2.scales;
-        const uint4 _e18 = expand_unit(elements_2.a, scales);
+        const uint4 scales_1 = elements_3.scales;
+        const uint4 _e18 = expand_unit(elements_3.a, scales);
         const float2 _e23 = decode_scale(scales_1.xy, lane_5 % 2u);
         store_half_group(_e18, 0u, _e23, to_2, odd_1, w_tile);
-        const uint4 _e25 = expand_unit(elements_2.b, scales);
+        const uint4 _e25 = expand_unit(elements_3.b, scales);
         const float2 _e30 = decode_scale(scales_1.zw, lane_5 % 2u);
         store_half_group(_e25, 0u, _e30, to_2 + 1152u, odd_1, w_tile);
         return;
     } else {
         const uint to_3 = ((lane_5 / 2u) * 18u) + ((lane_5 % 2u) * 8u);
         const uint odd_2 = (lane_5 / 8u) % 2u;
-        const float2 _e51 = decode_scale(elements_2.scales.xy, 0u);
-        store_half_group(elements_2.a, 0u, _e51, to_3, odd_2, w_tile);
-        const float2 _e57 = decode_scale(elements_2.scales.xy, 1u);
-        store_half_group(elements_2.a, 4u, _e57, to_3 + 4u, odd_2, w_tile);
+        const float2 _e51 = decode_scale(elements_3.scales.xy, 0u);
+        store_half_group(elements_3.a, 0u, _e51, to_3, odd_2, w_tile);
+        const float2 _e57 = decode_scale(elements_3.scales.xy, 1u);
+        store_half_group(elements_3.a, 4u, _e57, to_3 + 4u, odd_2, w_tile);
         return;
     }
 }
@@ -569,6 +584,7 @@ void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *sc
     const uint3 group = (uint3)(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z());
     const uint lane = __builtin_amdgcn_workitem_id_x();
     uint end = 0u;
+    uint next_x_row = 0u;
     float8 s00_ = (float8)(0);
     float8 s01_ = (float8)(0);
     float8 s10_ = (float8)(0);
@@ -593,35 +609,38 @@ void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *sc
     }
     const uint matrix_3 = tile_first_row(group.x, &params, tiles);
     const uint x_row = tile_x_row(group.x, lane / 8u, &params, tiles);
+    next_x_row = x_row;
     const uint first_row_4 = group.y * 128u;
     const uint subgroup = lane / 32u;
     const uint x_start = (subgroup / 4u) * 8u;
     const uint w_start = (((subgroup % 4u) * 2u) * 288u) + x_start;
-    const uint _e78 = end;
-    const uint last = __builtin_elementwise_max(_e78, 1u) - 1u;
-    const WElements _e84 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(first_step, last), lane, &params, codes, scales);
-    w_next = _e84;
-    const XElements _e87 = load_x(x_row, __builtin_elementwise_min(first_step, last), lane, &params, x);
-    x_next = _e87;
+    const uint _e79 = end;
+    const uint last = __builtin_elementwise_max(_e79, 1u) - 1u;
+    const WElements _e85 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(first_step, last), lane, &params, codes, scales);
+    w_next = _e85;
+    const uint _e87 = next_x_row;
+    const XElements _e89 = load_x(x_row, _e87, __builtin_elementwise_min(first_step, last), lane, &params, x);
+    x_next = _e89;
     step_ = first_step;
     while (true) {
-        const uint _e90 = step_;
-        const uint _e91 = end;
-        if (!(_e90 < _e91)) {
+        const uint _e92 = step_;
+        const uint _e93 = end;
+        if (!(_e92 < _e93)) {
             break;
         }
         {
             roci_barrier_workgroup();
-            const WElements _e93 = w_next;
-            store_w(_e93, lane, scales, &w_tile);
-            const XElements _e94 = x_next;
-            store_x(_e94, lane, &x_tile);
-            const uint _e95 = step_;
-            const WElements _e99 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(_e95 + 1u, last), lane, &params, codes, scales);
-            w_next = _e99;
-            const uint _e100 = step_;
-            const XElements _e104 = load_x(x_row, __builtin_elementwise_min(_e100 + 1u, last), lane, &params, x);
-            x_next = _e104;
+            const WElements _e95 = w_next;
+            store_w(_e95, lane, scales, &w_tile);
+            const XElements _e96 = x_next;
+            store_x(_e96, lane, &x_tile);
+            const uint _e97 = step_;
+            const WElements _e101 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(_e97 + 1u, last), lane, &params, codes, scales);
+            w_next = _e101;
+            const uint _e102 = next_x_row;
+            const uint _e103 = step_;
+            const XElements _e107 = load_x(x_row, _e102, __builtin_elementwise_min(_e103 + 1u, last), lane, &params, x);
+            x_next = _e107;
             roci_barrier_workgroup();
             const half16 w00_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start], 18u * 4u);
             const half16 w01_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start + 4u], 18u * 4u);
@@ -629,40 +648,40 @@ void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *sc
             const half16 w11_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[(w_start + 288u) + 4u], 18u * 4u);
             const half16 x00_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start], 18u * 4u);
             const half16 x01_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 4u], 18u * 4u);
-            const float8 _e139 = s00_;
-            s00_ = roci_wmma_multiply_add_f32(x00_, w00_, _e139);
-            const float8 _e141 = s01_;
-            s01_ = roci_wmma_multiply_add_f32(x00_, w10_, _e141);
-            const float8 _e143 = s00_;
-            s00_ = roci_wmma_multiply_add_f32(x01_, w01_, _e143);
-            const float8 _e145 = s01_;
-            s01_ = roci_wmma_multiply_add_f32(x01_, w11_, _e145);
+            const float8 _e142 = s00_;
+            s00_ = roci_wmma_multiply_add_f32(x00_, w00_, _e142);
+            const float8 _e144 = s01_;
+            s01_ = roci_wmma_multiply_add_f32(x00_, w10_, _e144);
+            const float8 _e146 = s00_;
+            s00_ = roci_wmma_multiply_add_f32(x01_, w01_, _e146);
+            const float8 _e148 = s01_;
+            s01_ = roci_wmma_multiply_add_f32(x01_, w11_, _e148);
             const half16 x10_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[x_start + 288u], 18u * 4u);
             const half16 x11_ = roci_wmma_load_a_f16_local_rows((local half *)&x_tile.e[(x_start + 288u) + 4u], 18u * 4u);
-            const float8 _e161 = s10_;
-            s10_ = roci_wmma_multiply_add_f32(x10_, w00_, _e161);
-            const float8 _e163 = s11_;
-            s11_ = roci_wmma_multiply_add_f32(x10_, w10_, _e163);
-            const float8 _e165 = s10_;
-            s10_ = roci_wmma_multiply_add_f32(x11_, w01_, _e165);
-            const float8 _e167 = s11_;
-            s11_ = roci_wmma_multiply_add_f32(x11_, w11_, _e167);
+            const float8 _e164 = s10_;
+            s10_ = roci_wmma_multiply_add_f32(x10_, w00_, _e164);
+            const float8 _e166 = s11_;
+            s11_ = roci_wmma_multiply_add_f32(x10_, w10_, _e166);
+            const float8 _e168 = s10_;
+            s10_ = roci_wmma_multiply_add_f32(x11_, w01_, _e168);
+            const float8 _e170 = s11_;
+            s11_ = roci_wmma_multiply_add_f32(x11_, w11_, _e170);
         }
-        const uint _e169 = step_;
-        step_ = _e169 + 1u;
+        const uint _e172 = step_;
+        step_ = _e172 + 1u;
     }
     const uint to_4 = subgroup * 128u;
-    const float8 _e174 = s00_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e174);
-    const float8 _e178 = s01_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e178);
+    const float8 _e177 = s00_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e177);
+    const float8 _e181 = s01_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e181);
     roci_barrier_workgroup();
     reduce_and_store(group, 0u, matrix_3, lane, &params, bias, tiles, y, &result);
     roci_barrier_workgroup();
-    const float8 _e185 = s10_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e185);
-    const float8 _e189 = s11_;
-    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e189);
+    const float8 _e188 = s10_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4], 4u * 4u, _e188);
+    const float8 _e192 = s11_;
+    roci_wmma_store_c_f32_local_rows((local float *)&result.e[to_4 + 64u], 4u * 4u, _e192);
     roci_barrier_workgroup();
     reduce_and_store(group, 16u, matrix_3, lane, &params, bias, tiles, y, &result);
 }

@@ -208,9 +208,9 @@ ROCI_FN float4 load_weights(uint row, uint column, private const Params *params,
     const uint _e4 = (*params).columns;
     const uint group_5 = (row * (_e4 / 32u)) + (column / 8u);
     const uint chunk_1 = column % 8u;
-    const float4 v_3 = load_chunk(group_5, chunk_1, codes, scales);
+    const float4 v_2 = load_chunk(group_5, chunk_1, codes, scales);
     const float2 s = load_scale(group_5, chunk_1 / 4u, codes, scales);
-    return (v_3 * s.x) + ((float4)(s.y));
+    return (v_2 * s.x) + ((float4)(s.y));
 }
 
 ROCI_FN uint tile_first_row(uint tile, private const Params *params, global const uint *tiles) {
@@ -245,36 +245,47 @@ ROCI_FN uint tile_x_row(uint tile_2, uint place_1, private const Params *params,
     return roci_div_u32(token_2, _e16);
 }
 
-ROCI_FN float activation(float v, private const Params *params) {
-    const uint _e3 = (*params).flags;
-    if ((_e3 & 4u) != 0u) {
-        return v / (1.0f + exp(-v));
-    }
-    const float z = 1.5957692f * (v + (((0.044715f * v) * v) * v));
-    return v / (1.0f + exp(-z));
-}
-
 ROCI_FN float gated_unit(uint row_1, uint first_row, float2 sums, private const Params *params, global const float *bias) {
-    float2 v_1 = (float2)(0.0f);
-    v_1 = sums;
+    float2 v = (float2)(0.0f);
+    float gate = 0.0f;
+    float up = 0.0f;
+    float z = 0.0f;
+    v = sums;
     const uint _e6 = (*params).flags;
     if ((_e6 & 2u) != 0u) {
-        const float2 _e11 = v_1;
+        const float2 _e11 = v;
         const float _e15 = bias[first_row + row_1];
         const float _e21 = bias[(first_row + row_1) + 1u];
-        v_1 = _e11 + ((float2)(_e15, _e21));
+        v = _e11 + ((float2)(_e15, _e21));
     }
-    const uint _e26 = (*params).flags;
-    if ((_e26 & 12u) == 12u) {
-        const float _e32 = v_1.x;
-        const float gate = fmin(_e32, 7.0f);
-        const float _e42 = v_1.y;
-        return (gate / (1.0f + exp((-1.702f) * gate))) * (fmin(fmax(_e42, -7.0f), 7.0f) + 1.0f);
+    const float _e25 = v.x;
+    gate = _e25;
+    const float _e28 = v.y;
+    up = _e28;
+    const float _e30 = gate;
+    z = _e30;
+    const uint _e34 = (*params).flags;
+    if ((_e34 & 12u) == 12u) {
+        const float _e39 = gate;
+        gate = fmin(_e39, 7.0f);
+        const float _e42 = gate;
+        z = 1.702f * _e42;
+        const float _e45 = up;
+        up = fmin(fmax(_e45, -7.0f), 7.0f) + 1.0f;
+    } else {
+        const uint _e53 = (*params).flags;
+        if ((_e53 & 4u) == 0u) {
+            const float _e58 = gate;
+            const float _e59 = gate;
+            const float _e62 = gate;
+            const float _e64 = gate;
+            z = 1.5957692f * (_e58 + (((0.044715f * _e59) * _e62) * _e64));
+        }
     }
-    const float _e50 = v_1.x;
-    const float _e51 = activation(_e50, params);
-    const float _e53 = v_1.y;
-    return _e51 * _e53;
+    const float _e69 = gate;
+    const float _e70 = z;
+    const float _e76 = up;
+    return (_e69 / (1.0f + exp(-_e70))) * _e76;
 }
 
 ROCI_FN void epilogue_gated(uint token, uint row_2, uint first_row_1, float2 sums_1, private const Params *params, global const float *bias, global float *y) {
@@ -285,24 +296,24 @@ ROCI_FN void epilogue_gated(uint token, uint row_2, uint first_row_1, float2 sum
 }
 
 ROCI_FN void epilogue(uint token_1, uint row_3, uint first_row_2, float sum_1, private const Params *params, global const float *bias, global float *y) {
-    float v_2 = 0.0f;
+    float v_1 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
     const uint at_3 = ((token_1 * _e6) + _e10) + row_3;
-    v_2 = sum_1;
+    v_1 = sum_1;
     const uint _e16 = (*params).flags;
     if ((_e16 & 2u) != 0u) {
-        const float _e21 = v_2;
+        const float _e21 = v_1;
         const float _e25 = bias[first_row_2 + row_3];
-        v_2 = _e21 + _e25;
+        v_1 = _e21 + _e25;
     }
     const uint _e29 = (*params).flags;
     if ((_e29 & 1u) != 0u) {
-        const float _e34 = v_2;
+        const float _e34 = v_1;
         const float _e37 = y[at_3];
-        v_2 = _e34 + _e37;
+        v_1 = _e34 + _e37;
     }
-    const float _e41 = v_2;
+    const float _e41 = v_1;
     y[at_3] = _e41;
 }
 
@@ -352,7 +363,7 @@ void lm_matmul_iq3_xxs(global const uint *codes, global const uint *scales, glob
         {
             const uint _e78 = k;
             const uint at_4 = (_e78 / 4u) + (lane % 4u);
-            const float4 v_4 = x[base + at_4];
+            const float4 v_3 = x[base + at_4];
             const float4 w = load_weights(row_4, at_4, &params, codes, scales);
             roci_barrier_workgroup();
             i = 0u;
@@ -364,7 +375,7 @@ void lm_matmul_iq3_xxs(global const uint *codes, global const uint *scales, glob
                 {
                     const uint _e95 = i;
                     const uint _e102 = i;
-                    ((local float *)&x_tile.e[((column_1 + _e95) * 17u) + tile_vec4_])[component] = roci_component_of_float4(v_4, _e102);
+                    ((local float *)&x_tile.e[((column_1 + _e95) * 17u) + tile_vec4_])[component] = roci_component_of_float4(v_3, _e102);
                     const uint _e105 = i;
                     const uint _e112 = i;
                     ((local float *)&w_tile.e[((column_1 + _e105) * 17u) + tile_vec4_])[component] = roci_component_of_float4(w, _e112);

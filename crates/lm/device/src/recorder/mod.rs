@@ -354,7 +354,11 @@ impl<'a> StepRecorder<'a> {
         if self.shape.tokens == 1 && !self.features.native_kernels {
             return Ok(LinearInput { norm: Some(norm), ..LinearInput::f32(&scratch.residual) });
         }
-        if consumers.iter().all(|linear| self.runs_on_packed_dot(&linear.matrix, self.shape.tokens)) {
+        // Adapters read the normalized rows themselves.
+        let reads_normed = |linear: &DeviceLinear| {
+            linear.adapters.is_some() || !self.runs_on_packed_dot(&linear.matrix, self.shape.tokens)
+        };
+        if !consumers.iter().any(reads_normed) {
             self.flush_partial_sums()?;
             self.state.input_changed();
             return Ok(LinearInput { norm: Some(norm), ..LinearInput::f32(&scratch.residual) });

@@ -101,7 +101,7 @@ fn main() -> ExitCode {
 }
 
 /// Architectures that devices do not support; a test of `support` checks the list.
-const REFUSED: &[&str] = &["rwkv7", "arwkv7"];
+const REFUSED: &[&str] = &["rwkv7"];
 
 /// Models of the supported architectures.
 pub(crate) fn computed() -> impl Iterator<Item = Case> {

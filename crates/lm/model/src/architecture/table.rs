@@ -261,12 +261,6 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         input: InputTraits { norm: true, ..LLAMA.input },
         ..PLAIN
     },
-    ArchitectureTraits {
-        name: "arwkv7",
-        nope: Nope::Always,
-        hybrid: HybridTraits::TimeMixes { channel_mix: false },
-        ..PLAIN
-    },
     ArchitectureTraits { name: "falcon-h1", hybrid: HybridTraits::Beside, ..QWEN },
     ArchitectureTraits { name: "qwen2", biases: true, ..QWEN },
     ArchitectureTraits {

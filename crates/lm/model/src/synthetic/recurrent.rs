@@ -303,7 +303,6 @@ pub(super) fn recurrent() -> Vec<Case> {
             },
             &[],
         ),
-        case("arwkv7", Recipe { embedding: 128, tied: false, ..of("arwkv7", &[RECURRENT; 3], time_mix(false)) }, &[]),
         case("jamba", jamba(), &[]),
         case(
             "jamba-experts",
