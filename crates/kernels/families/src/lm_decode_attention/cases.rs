@@ -33,7 +33,13 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         let LmDecodeAttention { heads, kv_heads, key_length: length, window, flags, .. } = params;
         let lines = (8 * params.page * kv_heads) as usize;
         let qkv = in_parts(whole(random, 2 * params.stride), &params, random);
-        let (keys, values) = (cache(random, bytes, lines, length), cache(random, bytes, lines, length));
+        let mut keys = cache(random, bytes, lines, length);
+        let mut values = cache(random, bytes, lines, length);
+        if positions[0] < params.page {
+            // Page 0 is in use from the second page of the first sequence on. Before, it may contain
+            // anything.
+            [&mut keys, &mut values].map(|cache| cache[..(kv_heads * length / 4) as usize].fill(u32::MAX));
+        }
         let packed = params.packed != 0;
         let y = untouched((2 * params.y_stride) as usize / if packed { 2 } else { 1 });
         let inputs = inputs(&positions, 1, in_turn);

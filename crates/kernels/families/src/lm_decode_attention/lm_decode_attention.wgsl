@@ -133,8 +133,9 @@ fn partial_dot(words: vec4<u32>, is_new: bool, new_key: Vec8, query: Vec8) -> f3
     return dot(select(v.low, new_key.low, is_new), query.low) + dot(select(v.high, new_key.high, is_new), query.high);
 }
 
-// Row of a key in the KV cache. The new token's key may be written concurrently, so it gets row 0,
-// and what is read there is not used.
+// Row of a key in the KV cache. The new token's key may be written concurrently, so it and the keys
+// past the end get row 0, and what is read there is not used: row 0 may never have been written, and
+// zero times NaN is NaN.
 fn cache_row_of(key: u32, last: u32, position: u32, table: u32, kv_head: u32) -> u32 {
     let at = min(key, last);
     let page = inputs[table + at / params.page];
@@ -358,14 +359,14 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         let rescale = exp(running_max - new_max);
         running_max = new_max;
         sum = WeightedSum(sum.low * rescale, sum.high * rescale, sum.total * rescale);
-        sum = add_value(sum, exp(score_at(team) - new_max), current.a, new_at == team, new_value);
-        sum = add_value(sum, exp(score_at(team + teams) - new_max), current.b, new_at == team + teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 2u * teams) - new_max), current.c, new_at == team + 2u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 3u * teams) - new_max), current.d, new_at == team + 3u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 4u * teams) - new_max), current.e, new_at == team + 4u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 5u * teams) - new_max), current.f, new_at == team + 5u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 6u * teams) - new_max), current.g, new_at == team + 6u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 7u * teams) - new_max), current.h, new_at == team + 7u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team) - new_max), current.a, new_at <= team, new_value);
+        sum = add_value(sum, exp(score_at(team + teams) - new_max), current.b, new_at <= team + teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 2u * teams) - new_max), current.c, new_at <= team + 2u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 3u * teams) - new_max), current.d, new_at <= team + 3u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 4u * teams) - new_max), current.e, new_at <= team + 4u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 5u * teams) - new_max), current.f, new_at <= team + 5u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 6u * teams) - new_max), current.g, new_at <= team + 6u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team + 7u * teams) - new_max), current.h, new_at <= team + 7u * teams, new_value);
     }
 
     sums[lane] = sum.low;
