@@ -130,8 +130,8 @@ fn adapters_change_the_answer_by_their_scale() {
     assert_eq!(succeed(run(&["--lora-scaled", "lora.gguf:1"])), adapted);
     assert_eq!(succeed(run(&["--lora-scaled", "lora.gguf:0"])), plain);
     assert_eq!(succeed(run(&["--lora", "lora.gguf", "--lora-scaled", "lora.gguf:-1"])), plain);
-    fail(&run(&["--lora", "plain.gguf"]), 1, "plain.gguf: `general.type` is ``, expected `adapter`", "LoRA adapter");
-    fail(&run(&["--lora", "none.gguf"]), 1, "none.gguf", "");
+    fail(&run(&["--lora", "plain.gguf"]), 2, "plain.gguf: `general.type` is ``, expected `adapter`", "LoRA adapter");
+    fail(&run(&["--lora", "none.gguf"]), 2, "none.gguf", "");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn unsuitable_options_of_speculation_are_refused() {
     let run = |arguments: &[&str]| roci(folder.path(), &[&["run", "plain.gguf", "-p", "x"], arguments].concat());
     assert_eq!(run(&["--speculate", "guess"]).status.code(), Some(2));
     fail(&run(&["--speculate", "draft"]), 2, "needs a draft model", "--draft MODEL");
-    fail(&run(&["--speculate", "mtp"]), 2, "no prediction head", "--speculate ngram");
+    fail(&run(&["--speculate", "mtp"]), 2, "no supported prediction head", "--speculate ngram");
     fail(&run(&["--draft-tokens", "3"]), 2, "has no effect with `--speculate off`", "leave `--draft-tokens` out");
     let arguments = ["--speculate", "ngram", "--draft", "plain.gguf"];
     fail(&run(&arguments), 2, "has no effect with `--speculate ngram`", "leave `--draft` out");

@@ -38,7 +38,9 @@ pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
         if positions[0] < params.page {
             // Page 0 is in use from the second page of the first sequence on. Before, it may contain
             // anything.
-            [&mut keys, &mut values].map(|cache| cache[..(kv_heads * length / 4) as usize].fill(u32::MAX));
+            for cache in [&mut keys, &mut values] {
+                cache[..(kv_heads * length / 4) as usize].fill(u32::MAX);
+            }
         }
         let packed = params.packed != 0;
         let y = untouched((2 * params.y_stride) as usize / if packed { 2 } else { 1 });

@@ -14,7 +14,7 @@ use roci_hal::Device;
 use roci_lm::architecture::Model;
 use roci_lm::reference::Reference;
 use roci_lm::sample;
-use roci_lm::synthetic::{Case, Hybrid, Recipe, hybrids, talking_hybrid, talking_recurrent};
+use roci_lm::synthetic::{Case, Hybrid, Recipe, Recurrent, RecurrentBlock, hybrids, talking_hybrid, talking_recurrent};
 use roci_lm_device::{CacheType, DeviceModel, Options};
 use roci_testkit::tolerance::NormTolerance;
 use roci_tokenizer::{Encode, Tokenizer};
@@ -49,9 +49,13 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// A model with matrices of a type with blocks of 32 values.
 pub(crate) fn quantized(case: Case, kind: Type) -> Case {
     let hybrid = case.recipe.hybrid.map(|hybrid| Hybrid { shared_feed_forward: 64, ..hybrid });
+    let mut recurrent = case.recipe.recurrent;
+    if let Some(Recurrent { block: RecurrentBlock::SelectiveScan { rank, .. }, .. }) = &mut recurrent {
+        *rank = 32;
+    }
     Case {
         name: format!("{}-{}", case.name, kind.name().to_lowercase()),
-        recipe: Recipe { kind, hybrid, ..case.recipe },
+        recipe: Recipe { kind, hybrid, recurrent, ..case.recipe },
         ..case
     }
 }
