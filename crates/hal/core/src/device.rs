@@ -58,6 +58,8 @@ pub(crate) struct DeviceCore {
     finished: Vec<Mutex<Option<Arc<str>>>>,
     watchdog: Arc<Watchdog>,
     pool: Arc<Pool>,
+    /// What new buffers contain; undefined if not set.
+    initial_word: OnceLock<u32>,
 }
 
 impl Device {
@@ -80,6 +82,7 @@ impl Device {
             finished: info.queues.iter().map(|_| Mutex::default()).collect(),
             watchdog: Watchdog::new(),
             pool: Pool::new(),
+            initial_word: OnceLock::new(),
             backend,
         };
         Self { core: Arc::new(core) }
@@ -106,7 +109,29 @@ impl Device {
         self.core.check_alive()?;
         self.core.check_buffer_desc(&desc)?;
         let backing = self.core.allocate(&desc)?;
-        Ok(Buffer::ready(&self.core, desc, backing))
+        let buffer = Buffer::ready(&self.core, desc, backing);
+        if let Some(word) = self.core.initial_word.get() {
+            self.fill(&buffer, *word)?;
+        }
+        Ok(buffer)
+    }
+
+    /// Fills all new buffers with this word, for tests: with NaN, a kernel that reads what was never
+    /// written computes NaN. The first call counts.
+    pub fn fill_new_buffers(&self, word: u32) {
+        self.core.initial_word.get_or_init(|| word);
+    }
+
+    fn fill(&self, buffer: &Buffer, word: u32) -> Result<(), Error> {
+        let whole_words = buffer.whole().length() / 4 * 4;
+        if whole_words == 0 {
+            return Ok(());
+        }
+        let mut recorder = self.record();
+        recorder.fill(&buffer.range(0, whole_words)?, word)?;
+        let done = self.semaphore(0);
+        self.queue(0)?.submit(&recorder.finish()?, Submit::new().signal(&done, 1))?;
+        done.wait(1, self.core.timeouts.command)
     }
 
     /// Maps a file as a host buffer, without copying. Returns `None` if the device cannot access

@@ -43,10 +43,13 @@ pub(crate) fn missing(name: &str, reason: &str) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Opens a device whose new buffers contain NaN, so that reads of memory that was never written show.
 pub(crate) fn open(uri: &str) -> Result<Device, String> {
     let registry = roci_drivers::registry();
     let uri = registry.parse(uri).map_err(|error| error.to_string())?;
-    registry.open(&uri, None).map_err(|error| error.to_string())
+    let device = registry.open(&uri, None).map_err(|error| error.to_string())?;
+    device.fill_new_buffers(u32::MAX);
+    Ok(device)
 }
 
 /// PoCL as a discrete GPU: no shared virtual memory, in-order queues.
