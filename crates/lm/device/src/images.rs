@@ -102,8 +102,8 @@ impl BatchImages {
         tokens
     }
 
-    /// Overwrites the embeddings of image rows, `stride` floats each. Part 0 is the embedding, the
-    /// others are features in the order of their layers.
+    /// Writes one part of all image rows to `staged`, which has `stride` floats per token. Part 0 is
+    /// the embedding; the others are the features for each of the first layers.
     pub(crate) fn write_rows(&self, part: usize, stride: usize, staged: &mut [f32]) -> Result<(), Error> {
         for (at, image, index) in &self.rows {
             let row = image.row(*index).get(part * self.embedding..(part + 1) * self.embedding).unwrap_or_default();

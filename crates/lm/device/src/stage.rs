@@ -186,7 +186,7 @@ impl Stage {
         }
     }
 
-    /// Writes the features of images that are added after layers, for the next [`run`](Self::run).
+    /// Stages the image features that the next [`run`](Self::run) adds after each of the first layers.
     pub(crate) fn fill_deepstack_rows(&self, images: &BatchImages, shape: StepShape) -> Result<(), Error> {
         let RowBuffer { stride, .. } = self.scratch.residual;
         for layer in self.first_layer..shape.deepstack_layers.min(self.first_layer + self.layers.len()) {

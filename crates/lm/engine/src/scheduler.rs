@@ -379,8 +379,8 @@ fn release(sequence: &mut Sequence, pages: &mut Pages) {
     pages.release_all(&mut sequence.pages);
 }
 
-/// Records that the state of a sequence has advanced, unless tokens were rejected, and keeps it as
-/// a checkpoint at the planned positions.
+/// Marks the recurrent state of a sequence as advanced, and saves a checkpoint of it at the planned
+/// positions. After rejected tokens, discards it instead.
 fn keep_state(sequence: &mut Sequence, pages: &mut Pages) {
     let Some(state) = &mut sequence.state else { return };
     if sequence.evaluated_again > 0 {

@@ -147,7 +147,7 @@ impl Sequence {
         }
     }
 
-    /// What precedes a page in the prefix cache: the page before it, or the root.
+    /// The parent of a page in the prefix cache: the page before it, or the root.
     pub(crate) fn parent(&self, page: usize) -> Option<u32> {
         page.checked_sub(1).map(|parent| self.pages[parent]).or(self.root)
     }

@@ -76,7 +76,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Models whose stacked experts exceed one binding: with and without biases.
+/// Models whose expert tensors exceed one binding, without and with biases.
 fn wide_experts() -> Vec<Case> {
     let wide =
         |case: Case| Case { recipe: Recipe { feed_forward: 2 * case.recipe.feed_forward, ..case.recipe }, ..case };

@@ -104,9 +104,8 @@ fn check(device: &Device, case: &Case) -> Result<(), String> {
                     compare(row, expected, allowed, &what).err()
                 })
                 .collect();
-            // Rounded activations can choose another expert where two scores are nearly equal, which
-            // also changes later tokens.
-            let others = if case.recipe.kind == Type::F32 { 0 } else { length / 8 };
+            // Rounded activations can choose another expert where two scores are nearly equal.
+            let others = if case.recipe.kind == Type::F32 { 0 } else { length / 16 };
             if rows.len() != length || wrong.len() > others {
                 return Err(wrong.into_iter().next().unwrap_or_else(|| format!("{} rows", rows.len())));
             }

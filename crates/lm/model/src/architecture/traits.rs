@@ -69,7 +69,7 @@ pub(super) struct ArchitectureTraits {
     /// Number of layers of the model size whose scores are scaled by embedding length / heads
     /// instead of the head length.
     pub(super) scaled_by_embedding: Option<usize>,
-    /// Default for whether tokens attend only to earlier ones.
+    /// Whether attention is causal if the file does not say.
     pub(super) causal: bool,
     /// Default maximum bias of ALiBi.
     pub(super) alibi: Option<f32>,

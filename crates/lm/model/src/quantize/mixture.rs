@@ -74,7 +74,7 @@ const UNQUANTIZED: [&str; 37] = [
     "token_types.weight",
 ];
 
-/// Whether a tensor is a matrix of weights that is quantized.
+/// Whether a tensor is a weight matrix to quantize, which those in [`UNQUANTIZED`] are not.
 pub(super) fn is_quantizable(tensor: &TensorInfo) -> bool {
     let name = tensor.name();
     let is_number = !matches!(tensor.kind(), Type::I8 | Type::I16 | Type::I32 | Type::I64) && tensor.values() > 0;

@@ -34,7 +34,7 @@ pub struct SelectiveScan {
     pub readout: Linear,
     /// Norms of the results of these three projections.
     pub norms: Option<[Norm; 3]>,
-    /// Projection to a step per channel.
+    /// Projection to the step size (dt) of each channel.
     pub step: Linear,
     /// Factors of the steps in the exponents of the decays: `state` for each channel; negative.
     pub decay: Vector,
