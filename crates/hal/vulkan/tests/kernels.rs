@@ -29,7 +29,7 @@ fn check_all(device: &Device, spec: &KernelSpec) -> Result<(), Failed> {
 }
 
 /// Prefixes of the kernels that decoding specializes for a model.
-const SPECIALIZED: [&str; 16] = [
+const SPECIALIZED: [&str; 17] = [
     "lm_matvec_",
     "lm_matvec_i8_",
     "lm_rope_kv_store_",
@@ -39,6 +39,7 @@ const SPECIALIZED: [&str; 16] = [
     "lm_short_conv",
     "lm_delta_rule",
     "lm_ssm_scan",
+    "lm_wkv",
     "lm_gated_rms_norm",
     "lm_sigmoid_gate",
     "lm_glu",

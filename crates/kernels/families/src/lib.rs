@@ -58,6 +58,7 @@ mod lm_rope_kv_store;
 mod lm_short_conv;
 mod lm_sigmoid_gate;
 mod lm_ssm_scan;
+mod lm_wkv;
 mod matmul;
 mod matvec;
 mod native_only;
@@ -114,6 +115,7 @@ pub use lm_rope_kv_store::LmRopeKvStore;
 pub use lm_short_conv::LmShortConv;
 pub use lm_sigmoid_gate::LmSigmoidGate;
 pub use lm_ssm_scan::LmSsmScan;
+pub use lm_wkv::LmWkv;
 pub use matmul::{MATMUL_LARGE_TILE, MATMUL_MATRIX_TILE, MATMUL_TILE, Matmul, MatmulForm};
 pub use matvec::{MATVEC_ROWS, Matvec};
 pub use native_only::{
@@ -173,6 +175,7 @@ pub static FAMILIES: &[&[Family]] = &[
     lm_short_conv::FAMILIES,
     lm_delta_rule::FAMILIES,
     lm_ssm_scan::FAMILIES,
+    lm_wkv::FAMILIES,
     lm_gated_rms_norm::FAMILIES,
     lm_rope_kv_store::FAMILIES,
     lm_attention::FAMILIES,

@@ -117,6 +117,7 @@ impl BindingCheck<'_> {
         let mut low_rank = layer.low_rank.iter().flat_map(LowRankBranch::linears);
         low_rank.try_for_each(|linear| self.rows(&linear.matrix))?;
         let Some(block) = &layer.feed_forward else { return Ok(()) };
+        block.output_gate.iter().try_for_each(|gate| self.rows(&gate.projection.matrix))?;
         let mut shared = block.shared.iter().flat_map(SharedExpert::linears);
         shared.try_for_each(|linear| self.rows(&linear.matrix))?;
         match &block.kind {

@@ -84,7 +84,9 @@ impl KernelId {
     pub(crate) const SSM_SCAN: Self = Self("lm_ssm_scan");
     /// Recurrence of selective scans.
     pub(crate) const SSM_SCAN_ROWS: Self = Self("lm_ssm_scan_rows");
-    /// RMS norm of heads with the SiLU of a gate.
+    /// Recurrence of RWKV.
+    pub(crate) const WKV: Self = Self("lm_wkv");
+    /// RMS norm or layer norm of heads with a gate.
     pub(crate) const GATED_RMS_NORM: Self = Self("lm_gated_rms_norm");
     /// Chooses the experts of each token and their weights.
     pub(crate) const MOE_TOP_K: Self = Self("lm_moe_top_k");
@@ -204,6 +206,7 @@ mod tests {
             KernelId::DELTA_RULE,
             KernelId::SSM_SCAN,
             KernelId::SSM_SCAN_ROWS,
+            KernelId::WKV,
             KernelId::GATED_RMS_NORM,
             KernelId::MOE_TOP_K,
             KernelId::MOE_GROUP,

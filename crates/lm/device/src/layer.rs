@@ -19,9 +19,10 @@ use crate::latent::DeviceLatent;
 use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::per_layer::DevicePerLayer;
-use crate::recurrent::{DeviceGatedConvolution, DeviceStateSpace};
+use crate::recurrent::{DeviceConvolution, DeviceGatedConvolution, DeviceStateSpace};
 use crate::selective_scan::DeviceSelectiveScan;
 use crate::streams::{DeviceLowRank, DeviceStreamMixing};
+use crate::time_mix::DeviceTimeMix;
 use crate::weights::{DeviceMatrix, FileSegments, MatrixRows, Storage, WeightLoader};
 use crate::{Error, Options, SMALL_BATCH};
 
@@ -109,6 +110,11 @@ pub(crate) enum DeviceFeedForwardKind {
 #[derive(Clone)]
 pub(crate) struct DeviceFeedForward {
     pub(crate) norm: Option<DeviceNorm>,
+    /// Token shift of the normalized input.
+    pub(crate) token_shift: Option<DeviceConvolution>,
+    /// Projection to the gate of the output, and the factor of the residual stream after it. Only with
+    /// a token shift.
+    pub(crate) output_gate: Option<(DeviceLinear, f32)>,
     pub(crate) kind: DeviceFeedForwardKind,
     pub(crate) activation: DeviceActivation,
     /// Standard deviations above the mean from which on gates are activated.
@@ -150,6 +156,7 @@ pub(crate) enum DeviceMixer {
     GatedConvolution(DeviceGatedConvolution),
     StateSpace(DeviceStateSpace),
     SelectiveScan(DeviceSelectiveScan),
+    TimeMix(Box<DeviceTimeMix>),
 }
 
 /// A layer with its weights, and its KV cache or recurrent states.
@@ -333,8 +340,13 @@ impl<'a> LayerBuilder<'a> {
                 DeviceMixer::GatedConvolution(self.gated_convolution(block, self.states(mixer)?)?)
             }
             Mixer::StateSpace(block) => DeviceMixer::StateSpace(self.state_space(block, self.states(mixer)?)?),
-            // `support` refuses it.
-            Mixer::TimeMix(_) => return Err(Error::file("time mixing is not supported on devices")),
+            Mixer::DynamicTimeMix(block) => {
+                DeviceMixer::TimeMix(Box::new(self.dynamic_time_mix(block, self.states(mixer)?)?))
+            }
+            Mixer::TimeMix(block) => {
+                let states = self.states(mixer)?;
+                DeviceMixer::TimeMix(Box::new(self.time_mix(block, self.caches.is_empty(), states)?))
+            }
             Mixer::SelectiveScan(block) => DeviceMixer::SelectiveScan(self.selective_scan(block, self.states(mixer)?)?),
         })
     }
@@ -492,6 +504,14 @@ impl<'a> LayerBuilder<'a> {
         }
         Ok(DeviceFeedForward {
             norm: self.optional_norm(block.norm.as_ref(), embedding)?,
+            token_shift: match &block.token_shift {
+                Some(shift) => Some(self.channel_shift(shift, block.output_gate.as_ref())?),
+                None => None,
+            },
+            output_gate: match &block.output_gate {
+                Some(gate) => Some((self.linear(&gate.projection, 0)?, gate.factor)),
+                None => None,
+            },
             kind,
             shared: block.shared.as_ref().map(|shared| self.shared_expert(shared, activation)).transpose()?,
             activation,

@@ -8,8 +8,8 @@ use roci_kernels::native::lm_cpu;
 use roci_lm::adapter;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{
-    Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, LowRankBranch, Matrix, PerLayerInput,
-    SharedExpert,
+    Attention, FeedForward, FeedForwardKind, GatedFeedForward, Layer, Linear, LowRankBranch, Matrix, Mixer,
+    PerLayerInput, SharedExpert,
 };
 
 use crate::adapters;
@@ -143,7 +143,8 @@ impl SizeEstimator<'_> {
     fn layer(&self, layer: &Layer) -> Weights {
         let mut weights = self.linears(layer.mixer_linears());
         weights += self.transposed(layer);
-        let Some(FeedForward { kind, shared, .. }) = &layer.feed_forward else { return weights };
+        let Some(FeedForward { kind, shared, output_gate, .. }) = &layer.feed_forward else { return weights };
+        weights += self.linears(output_gate.iter().map(|gate| &gate.projection));
         weights += self.linears(shared.iter().flat_map(SharedExpert::linears));
         weights += self.linears(layer.per_layer.iter().flat_map(PerLayerInput::linears));
         weights += self.linears(layer.low_rank.iter().flat_map(LowRankBranch::linears));
@@ -181,9 +182,12 @@ impl SizeEstimator<'_> {
 }
 
 /// Whether all layers must be on the same device: some read keys and values of others, or inputs
-/// that are computed once, or there are several residual streams.
+/// that are computed once, or values of the first layer, or there are several residual streams.
 fn is_indivisible(model: &Model) -> bool {
-    let shares = |layer: &Layer| layer.attention().is_some_and(|block| block.kv_layer.is_some());
+    let shares = |layer: &Layer| {
+        let reads_first = |mixer: &Mixer| matches!(mixer, Mixer::TimeMix(_));
+        layer.attention().is_some_and(|block| block.kv_layer.is_some()) || layer.mixers.iter().any(reads_first)
+    };
     model.per_layer.is_some() || model.streams.is_some() || model.layers.iter().any(shares)
 }
 

@@ -7,7 +7,7 @@ use roci_lm::architecture::blocks::{GatedConvolution, Mixer, ShortConvolution, S
 
 use crate::layer::{DeviceLinear, LayerBuilder};
 use crate::norms::DeviceNorm;
-use crate::{Error, delta_net, selective_scan};
+use crate::{Error, delta_net, dynamic_time_mix, selective_scan, time_mix};
 
 /// A short convolution. Its constants lack those that change per step.
 #[derive(Clone)]
@@ -59,31 +59,47 @@ pub(crate) struct RecurrentColumns {
     pub(crate) values: usize,
     /// Few values between two projections.
     pub(crate) low_rank: usize,
+    /// Planes of convolved rows and of few values, if there are several.
+    pub(crate) planes: usize,
 }
 
 impl RecurrentColumns {
     pub(crate) fn of(mixer: &Mixer) -> Self {
         let convolved = mixer.convolution().map_or(0, ShortConvolution::channels);
         match mixer {
-            // `support` refuses time mixing.
-            Mixer::Attention(_) | Mixer::TimeMix(_) => Self::default(),
+            Mixer::Attention(_) => Self::default(),
+            Mixer::TimeMix(block) => Self {
+                projected: time_mix::projected_columns(block.values()),
+                convolved: block.values(),
+                // What is read from the states, and the bonus.
+                values: 2 * block.values(),
+                low_rank: time_mix::low_rank_columns(block),
+                planes: time_mix::PLANES,
+            },
+            Mixer::DynamicTimeMix(block) => Self {
+                projected: time_mix::projected_columns(block.values()),
+                convolved: block.values(),
+                values: block.values(),
+                low_rank: dynamic_time_mix::low_rank_columns(block),
+                planes: time_mix::PLANES,
+            },
             Mixer::DeltaNet(block) => Self {
                 projected: delta_net::projected_columns(block),
                 convolved,
                 values: block.heads * block.length,
-                low_rank: 0,
+                ..Self::default()
             },
             Mixer::SelectiveScan(block) => {
                 let projected = selective_scan::projected_columns(block);
                 let low_rank = block.step_down.matrix.outputs();
-                Self { projected, convolved, values: block.values(), low_rank }
+                Self { projected, convolved, values: block.values(), low_rank, ..Self::default() }
             }
-            Mixer::GatedConvolution(_) => Self { projected: 3 * convolved, convolved, values: 0, low_rank: 0 },
+            Mixer::GatedConvolution(_) => Self { projected: 3 * convolved, convolved, ..Self::default() },
             Mixer::StateSpace(block) => Self {
                 projected: block.values() + convolved + block.heads,
                 convolved,
                 values: block.values(),
-                low_rank: 0,
+                ..Self::default()
             },
         }
     }
@@ -97,7 +113,9 @@ pub(crate) fn state_bytes(size: StateSize) -> [u64; 2] {
 /// Refuses sizes that the kernels do not support.
 pub(crate) fn check(mixer: &Mixer) -> Result<(), Error> {
     match mixer {
-        Mixer::Attention(_) | Mixer::GatedConvolution(_) | Mixer::TimeMix(_) => Ok(()),
+        Mixer::Attention(_) | Mixer::GatedConvolution(_) => Ok(()),
+        Mixer::TimeMix(block) => time_mix::check(block.length),
+        Mixer::DynamicTimeMix(block) => time_mix::check(block.length),
         Mixer::DeltaNet(block) => delta_net::check(block),
         Mixer::SelectiveScan(block) => selective_scan::check(block),
         Mixer::StateSpace(block) => {
@@ -117,11 +135,20 @@ pub(crate) fn check(mixer: &Mixer) -> Result<(), Error> {
 impl LayerBuilder<'_> {
     /// Memory for the recurrent states of all slots: of the convolution, and of the heads.
     pub(crate) fn states(&self, mixer: &Mixer) -> Result<[BufferRange; 2], Error> {
-        let [windows, states] = state_bytes(mixer.state()).map(|bytes| {
-            let bytes = (bytes * self.options.state_slots as u64).max(16).next_multiple_of(16);
-            self.loader.device.allocate(BufferDesc::device(bytes).label("recurrent states"))
-        });
-        Ok([windows?.whole(), states?.whole()])
+        let size = match mixer {
+            // Feed-forward has a window of its own.
+            Mixer::TimeMix(block) => StateSize { window: block.values(), ..mixer.state() },
+            Mixer::DynamicTimeMix(block) => StateSize { window: block.values(), ..mixer.state() },
+            _ => mixer.state(),
+        };
+        let [windows, states] = state_bytes(size).map(|bytes| self.state_buffer(bytes));
+        Ok([windows?, states?])
+    }
+
+    /// Memory for this many bytes of all slots.
+    pub(crate) fn state_buffer(&self, bytes: u64) -> Result<BufferRange, Error> {
+        let bytes = (bytes * self.options.state_slots as u64).max(16).next_multiple_of(16);
+        Ok(self.loader.device.allocate(BufferDesc::device(bytes).label("recurrent states"))?.whole())
     }
 
     /// Uploads a short convolution. `flags` are the flags of [`LmShortConv`] without the bias flag.
@@ -137,6 +164,7 @@ impl LayerBuilder<'_> {
                 channels: block.channels() as u32,
                 taps: block.taps() as u32,
                 flags: flags | bias,
+                copies: 1,
                 ..LmShortConv::default()
             },
             weights: self.loader.convolution(block)?,

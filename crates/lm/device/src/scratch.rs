@@ -9,6 +9,7 @@ use roci_lm::architecture::blocks::{
 };
 
 use crate::features::Features;
+use crate::limits::MAX_ALIGNMENT;
 use crate::pack::GROUP;
 use crate::recorder::{ExpertTile, PACKED_DOT_TOKENS};
 use crate::recurrent::RecurrentColumns;
@@ -26,6 +27,12 @@ impl RowBuffer {
     /// Bytes of this number of rows.
     pub(crate) fn bytes(&self, rows: usize) -> u64 {
         4 * (rows * self.stride) as u64
+    }
+
+    /// One of this number of planes.
+    pub(crate) fn plane(&self, index: usize, planes: usize) -> Result<Self, Error> {
+        let bytes = self.range.length() / planes as u64;
+        Ok(Self { range: self.range.range(index as u64 * bytes, bytes)?, stride: self.stride })
     }
 }
 
@@ -63,6 +70,8 @@ pub(crate) struct ScratchSizes {
     parallel: bool,
     /// Length of the vector between projections of low rank; 0 without them.
     low_rank: usize,
+    /// Planes of these vectors and of convolved rows.
+    planes: usize,
     /// Whether a layer has experts without a gate.
     ungated_experts: bool,
     /// Whether the inputs of experts are weighted.
@@ -184,6 +193,7 @@ impl ScratchSizes {
                 layer.parallel || layer.low_rank.is_some() || layer.feed_forward.as_ref().is_some_and(has_own_inputs)
             }),
             low_rank,
+            planes: max_recurrent(&|columns| columns.planes).max(1),
             weighted_input: any_experts(&|_, routing| routing.weighted_input),
             ungated_experts: any_experts(&|expert, _| expert.up.is_none()),
             columns: embedding
@@ -238,7 +248,7 @@ impl ScratchSizes {
             padded(tokens, self.embedding),
             padded(tokens, self.embedding),
             padded(tokens, self.qkv),
-            padded(tokens, self.convolved),
+            padded(self.plane_rows(), self.convolved),
             padded(tokens, self.attended),
             padded(tokens, self.gated),
             padded(pairs, self.activated),
@@ -255,8 +265,18 @@ impl ScratchSizes {
                 (0, GROUP)
             },
             if self.parallel { padded(tokens, self.embedding) } else { (0, GROUP) },
-            if self.low_rank > 0 { padded(tokens, self.low_rank) } else { (0, GROUP) },
+            if self.low_rank > 0 { padded(self.low_rank_rows(), self.low_rank) } else { (0, GROUP) },
         ]
+    }
+
+    /// Rows of all planes of few values. With time mixing, each input has two of them.
+    fn low_rank_rows(&self) -> usize {
+        if self.planes == 1 { self.tokens } else { 2 * self.plane_rows() }
+    }
+
+    /// Rows of all planes of inputs. Each plane is aligned for a binding of its own.
+    fn plane_rows(&self) -> usize {
+        if self.planes == 1 { self.tokens } else { self.planes * self.tokens.next_multiple_of(MAX_ALIGNMENT / GROUP) }
     }
 
     fn quantized(&self) -> u64 {
@@ -358,7 +378,8 @@ pub(crate) struct Scratch {
     pub(crate) normed: RowBuffer,
     /// Queries, keys and values, or the projected inputs of another mixer.
     pub(crate) qkv: RowBuffer,
-    /// Queries, keys and values after a convolution; with a latent, absorbed queries.
+    /// Queries, keys and values after a convolution; with a latent, absorbed queries. Planes of shifted
+    /// inputs with time mixing.
     pub(crate) convolved: RowBuffer,
     /// Output of attention, or of a recurrence.
     pub(crate) attended: RowBuffer,
@@ -386,7 +407,7 @@ pub(crate) struct Scratch {
     /// The normalized input of a feed-forward block that is parallel to attention, or of a router
     /// or shared expert with its own norm.
     pub(crate) parallel: RowBuffer,
-    /// Results of a projection to few values.
+    /// Results of projections to few values; planes with time mixing.
     pub(crate) low_rank: RowBuffer,
     /// Results of attention over splits of the KV cache.
     pub(crate) attention_splits: BufferRange,

@@ -60,7 +60,6 @@ fn branches(layer: &Layer) -> Option<&'static str> {
 /// Combinations of mixers in a layer that no device supports.
 fn mixers(mixers: &[Mixer]) -> Option<&'static str> {
     match mixers {
-        [Mixer::TimeMix(_)] => Some("time mixing (RWKV)"),
         [] | [_] | [Mixer::Attention(_), Mixer::StateSpace(_)] => None,
         _ => Some("several recurrent blocks in a layer"),
     }
@@ -136,14 +135,11 @@ mod tests {
         Model::new(&file, Some(case.context)).expect("the architecture is described")
     }
 
-    /// Cases that devices refuse, and what they have.
-    const REFUSED: &[(&str, &str)] = &[("rwkv7", "time mixing (RWKV)")];
-
     #[test]
-    fn every_other_architecture_is_computed() {
+    fn every_architecture_is_computed() {
         let cases: Vec<Case> = architectures().into_iter().chain(hybrids()).chain(embedders()).collect();
         let refused = cases.iter().filter_map(|case| Some((case.name.as_str(), unsupported(&described(case))?)));
-        assert_eq!(refused.collect::<Vec<_>>(), REFUSED);
+        assert_eq!(refused.collect::<Vec<_>>(), []);
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub enum Error {
     #[error(transparent)]
     Metadata(#[from] roci_gguf::Error),
     /// Unsupported tokenizer model.
-    #[error("the tokenizer model `{0}` is not supported; `llama`, `gpt2`, `bert`, `t5` and `gemma4` are")]
+    #[error("the tokenizer model `{0}` is not supported; `llama`, `gpt2`, `bert`, `t5`, `rwkv` and `gemma4` are")]
     Model(String),
     /// Unsupported pre-tokenizer.
     #[error("unknown pre-tokenizer `{0}`")]

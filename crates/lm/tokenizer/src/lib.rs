@@ -1,9 +1,9 @@
 //! Tokenizers that load their vocabulary from the metadata of a GGUF file.
 //!
-//! There are four algorithms, each in its own file: `spm` (SentencePiece BPE, as in Llama 2 and
+//! There are five algorithms, each in its own file: `spm` (SentencePiece BPE, as in Llama 2 and
 //! Gemma), `bpe` (byte-level BPE, as in GPT-2, with a table of pre-tokenizers in `pre`), `wpm`
-//! (WordPiece, as in BERT) and `ugm` (SentencePiece unigram, as in T5 and XLM-RoBERTa). The first
-//! two share `merge`, which merges adjacent symbols by rank.
+//! (WordPiece, as in BERT), `ugm` (SentencePiece unigram, as in T5 and XLM-RoBERTa) and `rwkv` (the
+//! longest match). The first two share `merge`, which merges adjacent symbols by rank.
 //! `special` determines a vocabulary's special tokens, `partition` splits text at special tokens.
 //! Results are identical to those of llama.cpp.
 //!
@@ -32,6 +32,7 @@ mod error;
 mod merge;
 mod partition;
 mod pre;
+mod rwkv;
 mod special;
 mod spm;
 mod tokenizer;

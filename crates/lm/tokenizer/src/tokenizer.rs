@@ -6,6 +6,7 @@ use roci_gguf::Metadata;
 
 use crate::bpe::Bpe;
 use crate::partition::{Fragment, Partition, Strip};
+use crate::rwkv::{self, Rwkv};
 use crate::spm::{self, SPACE};
 use crate::ugm::Unigram;
 use crate::vocabulary::Vocabulary;
@@ -27,6 +28,7 @@ enum Model {
     Bpe(Box<Bpe>),
     Wpm(Normalizer),
     Ugm(Box<Unigram>),
+    Rwkv(Rwkv),
 }
 
 /// Converts text to the tokens of a model, and back.
@@ -91,11 +93,16 @@ impl Tokenizer {
                 let defaults = SpecialTokens { padding: Some(0), add_eos: true, ..ids(None, Some(1), Some(2), false) };
                 (Model::Ugm(Box::new(Unigram::new(metadata, &vocabulary)?)), defaults)
             }
+            "rwkv" => (Model::Rwkv(Rwkv::new(&vocabulary)), ids(None, None, None, false)),
             other => return Err(Error::Model(other.to_owned())),
         };
         let mut special = special::find(metadata, &mut vocabulary, defaults)?;
         // Gemma 4's files disable BOS, but the model does not work without it.
         special.add_bos |= matches!(&model, Model::Bpe(bpe) if bpe.is_raw());
+        if matches!(model, Model::Rwkv(_)) {
+            // llama.cpp ignores these keys of such files.
+            (special.add_bos, special.add_eos) = (false, false);
+        }
         let partition = Partition::new(&vocabulary, strip(metadata)?)?;
         let mut tokenizer = Self { vocabulary, special, partition, model, pieces: Vec::new(), ends: Vec::new() };
         tokenizer.fill_pieces();
@@ -106,6 +113,7 @@ impl Tokenizer {
     fn fill_pieces(&mut self) {
         for (_, text, kind) in self.vocabulary.iter() {
             match (kind, &self.model) {
+                (_, Model::Rwkv(_)) => self.pieces.extend(rwkv::unescaped(text)),
                 (Kind::Control | Kind::UserDefined | Kind::Unknown, _) => self.pieces.extend(text.bytes()),
                 (Kind::Unused, _) => {}
                 (Kind::Byte, _) => {
@@ -151,6 +159,7 @@ impl Tokenizer {
                 (Fragment::Text(text), Model::Ugm(unigram)) => {
                     unigram.encode(&self.vocabulary, unknown, text, &mut out);
                 }
+                (Fragment::Text(text), Model::Rwkv(rwkv)) => rwkv.encode(unknown, text, &mut out),
             }
             at_start = matches!(fragment, Fragment::Token(_));
         }
@@ -190,7 +199,7 @@ impl Tokenizer {
             Model::Spm { space_before } => *space_before,
             Model::Wpm(_) => true,
             Model::Ugm(unigram) => unigram.space_before,
-            Model::Bpe(_) => false,
+            Model::Bpe(_) | Model::Rwkv(_) => false,
         };
         Decoder::new(self, show_special, strip)
     }

@@ -13,7 +13,7 @@ fn tokenizer(name: &str) -> Tokenizer {
     Tokenizer::from_metadata(&fixture(name)).expect("a tokenizer")
 }
 
-const ALL: [&str; 6] = ["spm", "spm-phi3", "bpe", "raw", "wpm", "wpm-cased"];
+const ALL: [&str; 7] = ["spm", "spm-phi3", "bpe", "raw", "wpm", "wpm-cased", "rwkv"];
 
 #[test]
 fn each_invalid_key_is_a_one_line_error_with_a_hint() {
@@ -24,7 +24,7 @@ fn each_invalid_key_is_a_one_line_error_with_a_hint() {
         assert!(error.hint().is_some(), "{error}");
         error.to_string()
     };
-    assert!(changed("bpe", "model", "rwkv".into()).starts_with("the tokenizer model `rwkv` is not supported"));
+    assert!(changed("bpe", "model", "plamo2".into()).starts_with("the tokenizer model `plamo2` is not supported"));
     assert_eq!(changed("bpe", "pre", "no-such".into()), "unknown pre-tokenizer `no-such`");
     assert!(changed("bpe", "merges", vec!["ab"].into()).contains("merge 0 (`ab`) is not two symbols"));
     assert!(changed("bpe", "merges", vec![" "].into()).contains("merge 0"));

@@ -13,6 +13,8 @@ struct Params {
 const GELU = 1u;
 const RELU_SQUARED = 2u;
 const SWIGLU_OAI = 3u;
+const SIGMOID = 4u;
+const TANH = 5u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -41,6 +43,11 @@ fn lm_glu(
         var activated = v / (1.0 + exp(-z));
         if params.activation == RELU_SQUARED {
             activated = max(v, 0.0) * max(v, 0.0);
+        } else if params.activation == SIGMOID {
+            activated = 1.0 / (1.0 + exp(-v));
+        } else if params.activation == TANH {
+            // Clamped, because exp overflows on some drivers.
+            activated = tanh(clamp(v, -15.0, 15.0));
         }
         y[group.y * params.y_stride + c] = activated * up;
     }

@@ -17,7 +17,8 @@ constants! {
         pub x_stride: u32,
         /// Row stride of `y` in floats.
         pub y_stride: u32,
-        /// [`Self::SILU`], [`Self::GELU`], [`Self::RELU_SQUARED`] or [`Self::SWIGLU_OAI`].
+        /// [`Self::SILU`], [`Self::GELU`], [`Self::RELU_SQUARED`], [`Self::SWIGLU_OAI`],
+        /// [`Self::SIGMOID`] or [`Self::TANH`].
         pub activation: u32,
         /// Whether there is a gate.
         pub gated: u32,
@@ -34,6 +35,10 @@ impl LmGlu {
     /// SwiGLU of gpt-oss: `x / (1 + exp(-1.702 x)) * (up + 1)`, with `x` at most 7 and `up` from -7
     /// to 7.
     pub const SWIGLU_OAI: u32 = 3;
+    /// `1 / (1 + exp(-x))`.
+    pub const SIGMOID: u32 = 4;
+    /// The hyperbolic tangent.
+    pub const TANH: u32 = 5;
 }
 
 impl Params for LmGlu {
@@ -68,5 +73,7 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
         make(2, 65, LmGlu::GELU, 0),
         make(2, 300, LmGlu::RELU_SQUARED, 0),
         make(3, 90, LmGlu::SWIGLU_OAI, 1),
+        make(2, 90, LmGlu::SIGMOID, 0),
+        make(3, 270, LmGlu::TANH, 0),
     ]
 }

@@ -1,6 +1,6 @@
 // Causal convolution over the most recent tokens, with separate weights for each channel. The state
 // of a sequence is the last `taps - 1` input rows, oldest first. Gates, if any, multiply the inputs
-// and the outputs; they are columns of `x` too.
+// and the outputs; they are columns of `x` too. Several sets of weights may read the same inputs.
 //
 // A workgroup computes 256 channels of some tokens of a sequence. Only the workgroup with the first
 // tokens reads and writes the state, so it may write the state that it reads.
@@ -17,12 +17,16 @@ struct Params {
     y_stride: u32,
     splits: u32,
     flags: u32,
+    copies: u32,
+    plane: u32,
 }
 
 const NO_STATE = 0xffffffffu;
 const SILU = 1u;
 const BIAS = 2u;
 const GATED = 4u;
+const SHIFT = 8u;
+const KEEP = 16u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> inputs: array<u32>;
@@ -69,22 +73,31 @@ fn lm_short_conv(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     let start = group.z * tokens_per_split;
     let end = min(start + tokens_per_split, sequence.tokens);
     for (var token = start; token < end; token += 1u) {
-        var sum = 0.0;
-        for (var tap = 0u; tap < params.taps; tap += 1u) {
-            sum += weights[channel * params.taps + tap] * load_input(sequence, token + tap, channel);
+        for (var copy = 0u; copy < params.copies; copy += 1u) {
+            let row = copy * params.channels + channel;
+            let to = copy * params.plane + (sequence.first_token + token) * params.y_stride + channel;
+            if (params.flags & SHIFT) != 0u {
+                let value = load_input(sequence, token + 1u, channel);
+                y[to] = value + (load_input(sequence, token, channel) - value) * y[to];
+                continue;
+            }
+            var sum = 0.0;
+            for (var tap = 0u; tap < params.taps; tap += 1u) {
+                sum += weights[row * params.taps + tap] * load_input(sequence, token + tap, channel);
+            }
+            if (params.flags & BIAS) != 0u {
+                sum += weights[params.copies * params.channels * params.taps + row];
+            }
+            if (params.flags & SILU) != 0u {
+                sum = sum / (1.0 + exp(-sum));
+            }
+            if (params.flags & GATED) != 0u {
+                sum *= x[(sequence.first_token + token) * params.x_stride + params.output_gates_offset + channel];
+            }
+            y[to] = sum;
         }
-        if (params.flags & BIAS) != 0u {
-            sum += weights[params.channels * params.taps + channel];
-        }
-        if (params.flags & SILU) != 0u {
-            sum = sum / (1.0 + exp(-sum));
-        }
-        if (params.flags & GATED) != 0u {
-            sum *= x[(sequence.first_token + token) * params.x_stride + params.output_gates_offset + channel];
-        }
-        y[(sequence.first_token + token) * params.y_stride + channel] = sum;
     }
-    if group.z == 0u {
+    if group.z == 0u && (params.flags & KEEP) == 0u {
         // In ascending order, so that a row of the same slot is read before it is overwritten.
         for (var row = 0u; row < window; row += 1u) {
             let value = load_input(sequence, sequence.tokens + row, channel);

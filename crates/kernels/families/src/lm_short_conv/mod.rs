@@ -11,7 +11,7 @@ constants! {
     ///
     /// The state has the inputs before the first token of a sequence; without a state they are
     /// zero. The state of a slot is `taps - 1` rows of `channels` floats, oldest first. Biases
-    /// follow the weights.
+    /// follow the weights. With several copies, the weights of each follow those of the one before.
     pub struct LmShortConv {
         /// Number of sequences.
         pub sequences: u32,
@@ -33,8 +33,12 @@ constants! {
         pub y_stride: u32,
         /// Workgroups that share the tokens of a sequence.
         pub splits: u32,
-        /// Sum of [`Self::SILU`], [`Self::BIAS`] and [`Self::GATED`].
+        /// Sum of [`Self::SILU`], [`Self::BIAS`], [`Self::GATED`], [`Self::SHIFT`] and [`Self::KEEP`].
         pub flags: u32,
+        /// Sets of weights, each of which computes a plane of `y`; at least 1.
+        pub copies: u32,
+        /// Floats from a plane of `y` to the next one.
+        pub plane: u32,
     }
 }
 
@@ -47,6 +51,11 @@ impl LmShortConv {
     pub const BIAS: u32 = 2;
     /// Gates of inputs and results.
     pub const GATED: u32 = 4;
+    /// Two taps whose weights depend on the token: `y = x + (the x before - x) * y`. No weights are read,
+    /// and no other flags but [`Self::KEEP`] have an effect.
+    pub const SHIFT: u32 = 8;
+    /// The state is not written.
+    pub const KEEP: u32 = 16;
 
     /// The number of splits for this number of tokens in all sequences.
     pub fn splits(tokens: u32, sequences: u32) -> u32 {
@@ -77,7 +86,7 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
     // has rows.
     let sequences = [[0, 1, NO_STATE, 3], [1, 21, 1, 1], [22, 5, 0, 4], [27, 2, 2, 2]];
     let tokens = 29;
-    let mut make = |sequences: &[[u32; 4]], channels: u32, taps: u32, splits: u32, flags: u32| {
+    let mut make = |sequences: &[[u32; 4]], channels: u32, taps: u32, splits: u32, flags: u32, copies: u32| {
         let params = LmShortConv {
             sequences: sequences.len() as u32,
             first: 3,
@@ -90,23 +99,30 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
             y_stride: channels + 1,
             splits,
             flags,
+            copies,
+            plane: tokens * (channels + 1) + 3,
         };
         let inputs = [7; 3].into_iter().chain(sequences.iter().copied().flatten()).collect();
         let mut floats = |count: u32| words(&random.floats(count as usize, -2.0, 2.0));
-        let (x, weights) = (floats(tokens * params.x_stride), floats(channels * (taps + 1)));
+        let (x, weights) = (floats(tokens * params.x_stride), floats(copies * channels * (taps + 1)));
         let states = floats((5 * (taps - 1) * channels).max(4));
-        let buffers = vec![inputs, x, weights, states, untouched((tokens * params.y_stride) as usize)];
-        let label = format!("{} x {channels}, {taps} taps, {splits} splits, flags {flags}", sequences.len());
+        let buffers = vec![inputs, x, weights, states, untouched((copies * params.plane) as usize)];
+        let label =
+            format!("{} x {channels}, {taps} taps, {splits} splits, flags {flags}, copies {copies}", sequences.len());
         case(params, buffers, Element::F32, APPROXIMATE, label)
     };
     vec![
-        make(&sequences[1..2], 1, 2, 1, 0),
-        make(&sequences, 300, 4, 1, 1),
-        make(&sequences, 257, 4, 3, 1),
+        make(&sequences[1..2], 1, 2, 1, 0, 1),
+        make(&sequences, 300, 4, 1, 1, 1),
+        make(&sequences, 257, 4, 3, 1, 1),
         // More splits than tokens.
-        make(&sequences, 64, 3, 30, 0),
-        make(&sequences, 64, 1, 2, 0),
-        make(&sequences, 100, 4, 2, LmShortConv::SILU | LmShortConv::BIAS),
-        make(&sequences, 70, 3, 3, LmShortConv::GATED),
+        make(&sequences, 64, 3, 30, 0, 1),
+        make(&sequences, 64, 1, 2, 0, 1),
+        make(&sequences, 100, 4, 2, LmShortConv::SILU | LmShortConv::BIAS, 1),
+        make(&sequences, 70, 3, 3, LmShortConv::GATED, 1),
+        make(&sequences, 72, 2, 2, 0, 6),
+        make(&sequences, 40, 3, 1, LmShortConv::BIAS, 2),
+        make(&sequences, 72, 2, 1, LmShortConv::KEEP, 1),
+        make(&sequences, 40, 2, 3, LmShortConv::SHIFT, 5),
     ]
 }

@@ -8,6 +8,7 @@ struct Params {
     gates_offset: u32,
     y_stride: u32,
     flags: u32,
+    factor: f32,
 }
 
 const ONE_PER_ROW = 1u;
@@ -32,6 +33,6 @@ fn lm_sigmoid_gate(
         if (params.flags & ADD) != 0u {
             v += y[at];
         }
-        y[at] = v;
+        y[at] = v * params.factor;
     }
 }

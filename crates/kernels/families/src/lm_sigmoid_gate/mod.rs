@@ -7,7 +7,7 @@ use crate::family::{constants, plain, read, write};
 use crate::{Family, MAX_GROUPS, Params};
 
 constants! {
-    /// `lm_sigmoid_gate`: `y[t, c] = x[t, c] * sigmoid(gates[t, c])`.
+    /// `lm_sigmoid_gate`: `y[t, c] = x[t, c] * sigmoid(gates[t, c]) * factor`.
     pub struct LmSigmoidGate {
         /// Rows.
         pub tokens: u32,
@@ -23,6 +23,8 @@ constants! {
         pub y_stride: u32,
         /// Sum of [`Self::ONE_PER_ROW`] and [`Self::ADD`].
         pub flags: u32,
+        /// Factor of the result, or of the sum with [`Self::ADD`].
+        pub factor: f32,
     }
 }
 
@@ -61,6 +63,7 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
             gates_offset: 3,
             y_stride: columns + 2,
             flags,
+            factor: if columns == 64 { 0.5 } else { 1.0 },
         };
         let mut floats = |count: u32, limit: f32| words(&random.floats(count as usize, -limit, limit));
         let (x, gates) = (floats(tokens * params.x_stride, 2.0), floats(tokens * params.gates_stride, 6.0));

@@ -15,6 +15,7 @@ mod rows;
 mod short_conv;
 mod ssm_scan;
 mod streams;
+mod wkv;
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -49,6 +50,7 @@ pub(super) static KERNELS: &[&[(&str, KernelFactory)]] = &[
     short_conv::KERNELS,
     delta_rule::KERNELS,
     ssm_scan::KERNELS,
+    wkv::KERNELS,
     streams::KERNELS,
 ];
 

@@ -36,7 +36,7 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
 pub(crate) struct RmsNorm;
 /// Layer norm of rows.
 pub(crate) struct LayerNorm;
-/// RMS norm of heads, times the SiLU of a gate.
+/// RMS norm or layer norm of heads, times a gate.
 pub(crate) struct GatedRmsNorm;
 /// Rows scaled to the L2 norm of others.
 pub(crate) struct L2Norm;
@@ -245,20 +245,48 @@ impl Reference for GatedRmsNorm {
     fn compute(level: Level, p: &LmGatedRmsNorm, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
         let [length, gates_offset] = [p.length, p.gates_offset].map(|count| count as usize);
         let is = |flag: u32| p.flags & flag != 0;
-        let mut line = vec![0.0; length];
+        let all = p.heads as usize * length;
+        let (mut line, mut factors) = (Vec::with_capacity(length), Vec::with_capacity(length));
         for token in units {
             for column in (0..p.heads as usize).map(|head| head * length) {
                 let x = floats(inputs[0], token * p.x_stride as usize + column, length);
                 let gate = floats(inputs[1], token * p.gates_stride as usize + gates_offset + column, length);
-                let scale = |x: &[f32]| scale(level, x, p.epsilon);
+                factors.clear();
+                factors.extend_from_slice(gate);
+                if is(LmGatedRmsNorm::UNGATED) {
+                    factors.fill(1.0);
+                } else if !is(LmGatedRmsNorm::LINEAR) {
+                    let activation = if is(LmGatedRmsNorm::SIGMOID) { LmGlu::SIGMOID } else { LmGlu::SILU };
+                    level.run(ActivationTask { y: &mut factors, activation });
+                }
                 line.clear();
-                line.extend_from_slice(gate);
-                level.run(ActivationTask { y: &mut line, activation: LmGlu::SILU });
-                line.iter_mut().zip(x).for_each(|(y, x)| *y *= x);
+                line.extend_from_slice(x);
+                if is(LmGatedRmsNorm::GATE_FIRST) {
+                    line.iter_mut().zip(&factors).for_each(|(y, factor)| *y *= factor);
+                }
                 if !is(LmGatedRmsNorm::UNNORMED) {
-                    let scale = scale(if is(LmGatedRmsNorm::GATE_FIRST) { &line } else { x });
-                    let weight = floats(inputs[2], if is(LmGatedRmsNorm::EACH_HEAD) { column } else { 0 }, length);
+                    if is(LmGatedRmsNorm::CENTERED) {
+                        let sum: f64 = line.iter().map(|x| f64::from(*x)).sum();
+                        let mean = (sum / length.max(1) as f64) as f32;
+                        line.iter_mut().for_each(|x| *x -= mean);
+                    }
+                    let scale = scale(level, &line, p.epsilon);
+                    let each_head = is(LmGatedRmsNorm::EACH_HEAD);
+                    let start = if each_head { column } else { 0 };
+                    let weight = floats(inputs[2], start, length);
                     line.iter_mut().zip(weight).for_each(|(y, weight)| *y *= scale * weight);
+                    if is(LmGatedRmsNorm::BIAS) {
+                        let weights = if each_head { all } else { length };
+                        let bias = floats(inputs[2], weights + start, length);
+                        line.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+                    }
+                }
+                if is(LmGatedRmsNorm::ADDEND) {
+                    let addend = floats(inputs[0], token * p.x_stride as usize + all + column, length);
+                    line.iter_mut().zip(addend).for_each(|(y, addend)| *y += addend);
+                }
+                if !is(LmGatedRmsNorm::GATE_FIRST) {
+                    line.iter_mut().zip(&factors).for_each(|(y, factor)| *y *= factor);
                 }
                 let to = token * p.y_stride as usize + column;
                 line.iter().zip(to..).for_each(|(value, at)| outputs[0].set(at, *value));
@@ -356,6 +384,8 @@ impl Task for ActivationTask<'_> {
             LmGlu::GELU => swish(self.y, |x| (x, 1.595_769 * (x + 0.044_715 * x * x * x))),
             LmGlu::RELU_SQUARED => self.y.iter_mut().for_each(|y| *y = y.max(0.0) * y.max(0.0)),
             LmGlu::SWIGLU_OAI => swish(self.y, |x| (x.min(7.0), 1.702 * x.min(7.0))),
+            LmGlu::SIGMOID => swish(self.y, |x| (1.0, x)),
+            LmGlu::TANH => self.y.iter_mut().for_each(|y| *y = y.tanh()),
             _ => swish(self.y, |x| (x, x)),
         }
     }
@@ -381,7 +411,7 @@ impl Reference for SigmoidGate {
             for (c, x) in x.iter().enumerate() {
                 let gate = gates.get(if one_per_row { 0 } else { c }).copied().unwrap_or(0.0);
                 let before = if p.flags & LmSigmoidGate::ADD == 0 { 0.0 } else { outputs[0].get(to + c) };
-                outputs[0].set(to + c, x / (1.0 + (-gate).exp()) + before);
+                outputs[0].set(to + c, (x / (1.0 + (-gate).exp()) + before) * p.factor);
             }
         }
     }

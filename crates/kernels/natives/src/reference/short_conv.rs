@@ -40,17 +40,17 @@ impl Reference for ShortConv {
     const OUTPUTS: usize = 2;
 
     fn work_size(p: &LmShortConv) -> Result<WorkSize, String> {
-        if p.taps == 0 {
-            return Err("a convolution without taps".to_owned());
+        if p.taps == 0 || (p.flags & LmShortConv::SHIFT != 0 && p.taps != 2) {
+            return Err(format!("a convolution of {} taps", p.taps));
         }
         let tokens = u64::from(p.splits) * u64::from(LmShortConv::TOKENS_PER_SPLIT);
         let units = u64::from(p.sequences) * u64::from(p.channels).div_ceil(CHANNELS as u64);
-        Ok(WorkSize { units, cost: 4 * CHANNELS as u64 * u64::from(p.taps) * tokens })
+        Ok(WorkSize { units, cost: 4 * CHANNELS as u64 * u64::from(p.taps) * tokens * u64::from(p.copies) })
     }
 
     fn compute(level: Level, p: &LmShortConv, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
         let [all, taps, window] = [p.channels, p.taps, p.taps - 1].map(|count| count as usize);
-        let blocks = all.div_ceil(CHANNELS);
+        let (blocks, copies) = (all.div_ceil(CHANNELS), p.copies as usize);
         let (states, y) = (outputs[0], outputs[1]);
         let mut line = [0.0; CHANNELS];
         let is = |flag: u32| p.flags & flag != 0;
@@ -59,8 +59,6 @@ impl Reference for ShortConv {
             let first = unit % blocks * CHANNELS;
             let channels = CHANNELS.min(all - first);
             let line = &mut line[..channels];
-            let weights = floats(inputs[2], first * taps, channels * taps);
-            let biases = if is(LmShortConv::BIAS) { floats(inputs[2], all * taps + first, channels) } else { &[] };
             let state = |slot: usize, row: usize| (slot * window + row) * all + first;
             // A copy, because the same slot may be overwritten.
             let mut before = vec![0.0; window * channels];
@@ -81,11 +79,27 @@ impl Reference for ShortConv {
             };
             let rows = before.chunks(channels).chain(sequence.tokens.clone().enumerate().map(x));
             let rows: Vec<&[f32]> = rows.collect();
-            for (rows, token) in rows.windows(taps).zip(sequence.tokens.clone()) {
-                let gates = if is(LmShortConv::GATED) { columns(token, p.output_gates_offset) } else { &[] };
-                level.run(Convolution { rows, weights, biases, gates, silu: is(LmShortConv::SILU), y: line });
-                let to = token * p.y_stride as usize + first;
-                line.iter().zip(to..).for_each(|(value, at)| y.set(at, *value));
+            for copy in 0..copies {
+                let row = copy * all + first;
+                let weights = floats(inputs[2], row * taps, channels * taps);
+                let biases =
+                    if is(LmShortConv::BIAS) { floats(inputs[2], copies * all * taps + row, channels) } else { &[] };
+                for (rows, token) in rows.windows(taps).zip(sequence.tokens.clone()) {
+                    let to = copy * p.plane as usize + token * p.y_stride as usize + first;
+                    if is(LmShortConv::SHIFT) {
+                        let [before, now] = rows else { continue };
+                        for ((before, now), at) in before.iter().zip(*now).zip(to..) {
+                            y.set(at, now + (before - now) * y.get(at));
+                        }
+                        continue;
+                    }
+                    let gates = if is(LmShortConv::GATED) { columns(token, p.output_gates_offset) } else { &[] };
+                    level.run(Convolution { rows, weights, biases, gates, silu: is(LmShortConv::SILU), y: line });
+                    line.iter().zip(to..).for_each(|(value, at)| y.set(at, *value));
+                }
+            }
+            if is(LmShortConv::KEEP) {
+                continue;
             }
             for (row, values) in rows[sequence.tokens.len()..].iter().enumerate() {
                 values.iter().zip(state(sequence.write, row)..).for_each(|(value, at)| states.set(at, *value));

@@ -187,6 +187,7 @@ impl<'a> StepRecorder<'a> {
             gates_offset: offset as u32,
             y_stride: scratch.gated.stride as u32,
             flags: 0,
+            factor: 1.0,
         };
         let bindings = [&scratch.attended.range, &scratch.qkv.range, &scratch.gated.range];
         self.dispatch(KernelId::SIGMOID_GATE, constants.grid(), &bindings, &constants)?;

@@ -28,6 +28,11 @@ struct Network<'n> {
 impl StepRecorder<'_> {
     /// `input` replaces the normalized residual stream.
     pub(super) fn feed_forward(&mut self, block: &DeviceFeedForward, input: Option<&RowBuffer>) -> Result<(), Error> {
+        let shifted = match (&block.norm, &block.token_shift) {
+            (Some(norm), Some(shift)) => Some(self.shifted_residual(norm, shift)?),
+            _ => None,
+        };
+        let input = shifted.as_ref().or(input);
         match &block.kind {
             DeviceFeedForwardKind::Dense { gate_up, down } => {
                 let input = match input {
@@ -37,6 +42,9 @@ impl StepRecorder<'_> {
                 let activated = &self.scratch.activated;
                 let network = Network { gate_up, down, width: block.width, sparsity: block.sparsity, activated };
                 let activated = self.activated(&network, &input, block.activation)?;
+                if let Some(gate) = &block.output_gate {
+                    return self.add_gated(down, &activated, gate);
+                }
                 self.add_to_residual(down, &activated, block.post_norm.as_ref())
             }
             DeviceFeedForwardKind::Experts(experts) => self.experts(block, input, experts),
@@ -336,6 +344,7 @@ impl StepRecorder<'_> {
                 gates_offset: 0,
                 y_stride,
                 flags: LmSigmoidGate::ONE_PER_ROW | LmSigmoidGate::ADD,
+                factor: 1.0,
             };
             let bindings = [x, &scratch.shared_gates.range, &target.range];
             self.dispatch(KernelId::SIGMOID_GATE, constants.grid(), &bindings, &constants)?;

@@ -20,6 +20,7 @@ mod recurrent;
 mod selective_scan;
 mod state;
 mod streams;
+mod time_mix;
 
 use roci_hal::{Binding, Buffer, BufferRange, CommandBuffer, Device, Recorder};
 use roci_kernels::params::{LmEmbed, LmLayerNorm, LmLinear, LmRmsNorm, Params};
@@ -234,6 +235,7 @@ impl<'a> StepRecorder<'a> {
             DeviceMixer::GatedConvolution(block) => self.gated_convolution(block),
             DeviceMixer::StateSpace(block) => self.state_space(block),
             DeviceMixer::SelectiveScan(block) => self.selective_scan(block),
+            DeviceMixer::TimeMix(block) => self.time_mix(block),
         })
     }
 

@@ -37,6 +37,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("granitehybrid-engine", |device| engine(device, &talking_recurrent()[1]));
         trial("nemotron_h-engine", |device| engine(device, &talking_recurrent()[2]));
         trial("jamba-engine", |device| engine(device, &talking_recurrent()[3]));
+        trial("rwkv7-engine", |device| engine(device, &talking_recurrent()[4]));
         trial("hybrid-wide", |device| check(device, &wide(), CacheType::F16, None));
         trial("hybrid-q4_0", |device| check(device, &quantized(larger(), Type::Q4_0), CacheType::F16, None));
         trial("hybrid-cache-q8", |device| check(device, &hybrids().remove(2), CacheType::Q8, None));
@@ -50,7 +51,11 @@ pub(crate) fn trials() -> Vec<Trial> {
 pub(crate) fn quantized(case: Case, kind: Type) -> Case {
     let hybrid = case.recipe.hybrid.map(|hybrid| Hybrid { shared_feed_forward: 64, ..hybrid });
     let mut recurrent = case.recipe.recurrent;
-    if let Some(Recurrent { block: RecurrentBlock::SelectiveScan { rank, .. }, .. }) = &mut recurrent {
+    if let Some(Recurrent { block, .. }) = &mut recurrent
+        && let RecurrentBlock::SelectiveScan { rank, .. }
+        | RecurrentBlock::TimeMix { rank, .. }
+        | RecurrentBlock::DynamicTimeMix { rank, .. } = block
+    {
         *rank = 32;
     }
     Case {

@@ -100,12 +100,9 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Architectures that devices do not support; a test of `support` checks the list.
-const REFUSED: &[&str] = &["rwkv7"];
-
-/// Models of the supported architectures.
+/// Models of all architectures but those of embedders.
 pub(crate) fn computed() -> impl Iterator<Item = Case> {
-    architectures().into_iter().chain(hybrids()).filter(|case| !REFUSED.contains(&case.name.as_str()))
+    architectures().into_iter().chain(hybrids())
 }
 
 /// Tolerance of logits. `few` is for steps with one to eight tokens.

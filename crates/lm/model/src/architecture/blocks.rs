@@ -5,6 +5,7 @@
 
 mod attention;
 mod delta_net;
+mod dynamic_time_mix;
 mod encoder;
 mod feed_forward;
 mod gated_convolution;
@@ -19,9 +20,11 @@ use std::ops::Range;
 
 pub use attention::{Attention, HeadNorms, NormSpan, Rope, RopeStyle, Temperature, alibi_slope};
 pub use delta_net::{DeltaNet, HeadOrder, ShortConvolution};
+pub use dynamic_time_mix::DynamicTimeMix;
 pub use encoder::{InputEmbedding, Pooled, PooledActivation, PooledLayer, PooledTokens, StreamNorms};
 pub use feed_forward::{
-    Activation, ExpertGroups, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, Routing, SharedExpert,
+    Activation, ExpertGroups, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, OutputGate, Routing,
+    SharedExpert,
 };
 pub use gated_convolution::GatedConvolution;
 pub use latent::{Latent, LowRankQuery};
@@ -154,6 +157,8 @@ pub enum Mixer {
     SelectiveScan(SelectiveScan),
     /// Time mixing of RWKV, with a recurrent state of fixed size.
     TimeMix(Box<TimeMix>),
+    /// Time mixing of RWKV 6, with a recurrent state of fixed size.
+    DynamicTimeMix(Box<DynamicTimeMix>),
 }
 
 impl Mixer {
@@ -166,6 +171,7 @@ impl Mixer {
             Self::StateSpace(block) => block.linears().collect(),
             Self::SelectiveScan(block) => block.linears().collect(),
             Self::TimeMix(block) => block.linears().collect(),
+            Self::DynamicTimeMix(block) => block.linears().collect(),
         }
     }
 
@@ -181,13 +187,14 @@ impl Mixer {
             Self::StateSpace(block) => block.vectors().collect(),
             Self::SelectiveScan(block) => block.vectors().collect(),
             Self::TimeMix(block) => block.vectors().collect(),
+            Self::DynamicTimeMix(block) => block.vectors().collect(),
         }
     }
 
     /// The convolution of a recurrent mixer.
     pub fn convolution(&self) -> Option<&ShortConvolution> {
         match self {
-            Self::Attention(_) | Self::TimeMix(_) => None,
+            Self::Attention(_) | Self::TimeMix(_) | Self::DynamicTimeMix(_) => None,
             Self::DeltaNet(block) => Some(&block.convolution),
             Self::GatedConvolution(block) => Some(&block.convolution),
             Self::StateSpace(block) => Some(&block.convolution),
@@ -200,6 +207,7 @@ impl Mixer {
         let window = match self {
             // The last inputs of time mixing, and of feed-forward.
             Self::TimeMix(block) => block.token_shifts * block.values(),
+            Self::DynamicTimeMix(block) => block.token_shifts * block.values(),
             _ => self.convolution().map_or(0, |convolution| convolution.window() * convolution.channels()),
         };
         let matrices = match self {
@@ -208,6 +216,7 @@ impl Mixer {
             Self::StateSpace(block) => block.heads * block.length * block.state,
             Self::SelectiveScan(block) => block.values() * block.state,
             Self::TimeMix(block) => block.values() * block.length,
+            Self::DynamicTimeMix(block) => block.values() * block.length,
         };
         StateSize { window, matrices }
     }

@@ -6,6 +6,7 @@ use super::blocks::{
 use super::build::Builder;
 use super::error::ModelError;
 use super::experts::Experts;
+use super::hybrid::RecurrentConfig;
 use super::traits::{HybridTraits, Parallel, SharedExpertTraits};
 
 /// Gate and up projections.
@@ -19,11 +20,19 @@ impl Builder<'_> {
         let has_router =
             self.traits.hybrid != HybridTraits::SelectiveScans || self.has(&format!("blk.{index}.ffn_gate_inp.weight"));
         let experts = self.config.experts.filter(|_| self.config.expert_layers[index] && has_router);
-        let mut token_shift = None;
+        let (mut token_shift, mut output_gate) = (None, None);
         let kind = match experts {
             None if self.traits.hybrid == (HybridTraits::TimeMixes { channel_mix: true }) => {
                 let (network, shift) = self.channel_mix(index)?;
                 token_shift = Some(shift);
+                FeedForwardKind::Dense(network)
+            }
+            None if self.traits.hybrid == (HybridTraits::DynamicTimeMixes { channel_mix: true }) => {
+                let (network, shift) = self.channel_mix(index)?;
+                token_shift = Some(shift);
+                if let Some(RecurrentConfig::DynamicTimeMix(config)) = self.config.recurrent {
+                    output_gate = Some(self.output_gate(index, config)?);
+                }
                 FeedForwardKind::Dense(network)
             }
             Some(experts) => self.experts(index, experts)?,
@@ -40,6 +49,7 @@ impl Builder<'_> {
             },
             sparsity: self.config.sparsity[index],
             token_shift,
+            output_gate,
             shared: experts.map(|experts| self.shared_expert(index, experts)).transpose()?.flatten(),
             kind,
             activation: self.config.encoder.activation.unwrap_or(self.traits.activation),

@@ -4,6 +4,7 @@ use super::blocks::{
     GatedConvolution, Mixer, Norm, SelectiveScan, ShortConvolution, StateSpace, StateSpaceNorm, Vector,
 };
 use super::build::Builder;
+use super::dynamic_time_mix::DynamicTimeMixConfig;
 use super::error::ModelError;
 use super::keys::{Keys, MAX_HEADS, MAX_KERNEL, MAX_LENGTH};
 use super::time_mix::TimeMixConfig;
@@ -36,6 +37,8 @@ pub enum RecurrentConfig {
     SelectiveScan(SelectiveScanConfig),
     /// Time mixing.
     TimeMix(TimeMixConfig),
+    /// Time mixing of RWKV 6.
+    DynamicTimeMix(DynamicTimeMixConfig),
 }
 
 /// Sizes of selective scans.
@@ -89,7 +92,9 @@ impl LayerBlocks {
             HybridTraits::OnlyStateSpaces | HybridTraits::OnlySelectiveScans => {
                 Self { attention: false, recurrent: true, feed_forward: false }
             }
-            HybridTraits::TimeMixes { .. } => Self { attention: false, recurrent: true, feed_forward: true },
+            HybridTraits::TimeMixes { .. } | HybridTraits::DynamicTimeMixes { .. } => {
+                Self { attention: false, recurrent: true, feed_forward: true }
+            }
             HybridTraits::Beside => Self { attention: true, recurrent: true, feed_forward: true },
         };
         kv_heads.iter().zip(feed_forward).map(of).collect()
@@ -113,6 +118,9 @@ impl RecurrentConfig {
             | HybridTraits::OnlyStateSpaces
             | HybridTraits::Beside => Some(Self::StateSpace(StateSpaceConfig::read(keys)?)),
             HybridTraits::TimeMixes { .. } => Some(Self::TimeMix(TimeMixConfig::read(keys, traits)?)),
+            HybridTraits::DynamicTimeMixes { channel_mix } => {
+                Some(Self::DynamicTimeMix(DynamicTimeMixConfig::read(keys, channel_mix)?))
+            }
             HybridTraits::SelectiveScans | HybridTraits::OnlySelectiveScans => {
                 Some(Self::SelectiveScan(SelectiveScanConfig {
                     kernel: keys.needed("ssm.conv_kernel", MAX_KERNEL)?,
@@ -159,6 +167,7 @@ impl Builder<'_> {
             RecurrentConfig::StateSpace(config) => self.state_space(index, config).map(Mixer::StateSpace),
             RecurrentConfig::SelectiveScan(config) => self.selective_scan(index, config).map(Mixer::SelectiveScan),
             RecurrentConfig::TimeMix(config) => self.time_mix(index, config),
+            RecurrentConfig::DynamicTimeMix(config) => self.dynamic_time_mix(index, config),
         }
     }
 

@@ -283,6 +283,31 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         input: InputTraits { norm: true, ..LLAMA.input },
         ..PLAIN
     },
+    ArchitectureTraits {
+        name: "rwkv6",
+        nope: Nope::Always,
+        norm: NormKind::Layer,
+        gated: false,
+        activation: Activation::ReluSquared,
+        hybrid: HybridTraits::DynamicTimeMixes { channel_mix: true },
+        feed_forward_norm: "attn_norm_2",
+        input: InputTraits { norm: true, ..LLAMA.input },
+        ..PLAIN
+    },
+    // Time mixing of RWKV 6 in the place of Qwen's attention.
+    ArchitectureTraits {
+        name: "rwkv6qwen2",
+        nope: Nope::Always,
+        hybrid: HybridTraits::DynamicTimeMixes { channel_mix: false },
+        ..PLAIN
+    },
+    // Time mixing of RWKV 7 in the place of Qwen's attention.
+    ArchitectureTraits {
+        name: "arwkv7",
+        nope: Nope::Always,
+        hybrid: HybridTraits::TimeMixes { channel_mix: false },
+        ..PLAIN
+    },
     ArchitectureTraits { name: "falcon-h1", hybrid: HybridTraits::Beside, ..QWEN },
     ArchitectureTraits { name: "qwen2", biases: true, ..QWEN },
     ArchitectureTraits {
@@ -481,6 +506,7 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         ..QWEN
     },
     ArchitectureTraits { name: "eurobert", causal: false, ..QWEN },
+    ArchitectureTraits { name: "neo-bert", output_norm: "enc.output_norm", causal: false, ..PLAIN },
     ArchitectureTraits { name: "llama-embed", ..PLAIN },
     // llama.cpp ignores the window in these files, because they have no per-layer pattern.
     ArchitectureTraits { name: "phi3", ..QWEN },

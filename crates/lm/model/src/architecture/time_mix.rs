@@ -7,7 +7,7 @@ use super::keys::{Keys, MAX_LENGTH};
 use super::traits::{ArchitectureTraits, HybridTraits};
 
 /// Epsilon of the norm of heads, which files do not have.
-const HEAD_EPSILON: f32 = 64e-5;
+pub(super) const HEAD_EPSILON: f32 = 64e-5;
 
 /// Sizes of time mixing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,24 +25,37 @@ pub struct TimeMixConfig {
 
 impl TimeMixConfig {
     pub(super) fn read(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Self, ModelError> {
-        let token_shifts = if traits.hybrid == (HybridTraits::TimeMixes { channel_mix: true }) { 2 } else { 1 };
-        if let Some(count) = keys.integer("token_shift_count")?.filter(|count| *count != token_shifts) {
-            let reason = format!("{count} is not supported, only {token_shifts}");
-            return Err(ModelError::config(keys.key("token_shift_count"), reason));
-        }
+        let token_shifts = token_shifts(keys, traits.hybrid == (HybridTraits::TimeMixes { channel_mix: true }))?;
         let rank = |part: &str| keys.needed(&format!("attention.{part}_lora_rank"), MAX_LENGTH);
-        let length = keys.needed("wkv.head_size", MAX_LENGTH)?;
-        let embedding = keys.needed("embedding_length", MAX_LENGTH)?;
-        if !embedding.is_multiple_of(length) {
-            let reason = format!("the embedding length {embedding} is not a multiple of {length}");
-            return Err(ModelError::config(keys.key("wkv.head_size"), reason));
-        }
         Ok(Self {
-            length,
+            length: head_length(keys)?,
             ranks: [rank("decay")?, rank("iclr")?, rank("value_residual_mix")?],
             gate: keys.count("attention.gate_lora_rank", MAX_LENGTH)?,
-            token_shifts: token_shifts as usize,
+            token_shifts,
         })
+    }
+}
+
+/// Length of a head, which divides the embedding length.
+pub(super) fn head_length(keys: &Keys<'_>) -> Result<usize, ModelError> {
+    let length = keys.needed("wkv.head_size", MAX_LENGTH)?;
+    let embedding = keys.needed("embedding_length", MAX_LENGTH)?;
+    if embedding.is_multiple_of(length) {
+        return Ok(length);
+    }
+    let reason = format!("the embedding length {embedding} is not a multiple of {length}");
+    Err(ModelError::config(keys.key("wkv.head_size"), reason))
+}
+
+/// Token shifts of a layer, as the file must say if it says anything.
+pub(super) fn token_shifts(keys: &Keys<'_>, channel_mix: bool) -> Result<usize, ModelError> {
+    let expected = if channel_mix { 2 } else { 1 };
+    match keys.integer("token_shift_count")?.filter(|count| *count != expected) {
+        None => Ok(expected as usize),
+        Some(count) => {
+            let reason = format!("{count} is not supported, only {expected}");
+            Err(ModelError::config(keys.key("token_shift_count"), reason))
+        }
     }
 }
 

@@ -130,6 +130,11 @@ pub(super) enum HybridTraits {
         /// Feed-forward is the channel mixing of RWKV, with a token shift.
         channel_mix: bool,
     },
+    /// The same with the time mixing of RWKV 6.
+    DynamicTimeMixes {
+        /// Feed-forward is the channel mixing of RWKV, with token shifts and a gate.
+        channel_mix: bool,
+    },
     /// Each layer has a state space parallel to attention.
     Beside,
 }

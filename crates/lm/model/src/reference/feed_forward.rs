@@ -56,9 +56,15 @@ impl Reference {
         let input = self.weights.optional_norm(block.norm.as_ref(), state);
         let (_, before) = memory.window.split_at_mut(input.len());
         let shifted = self.shifted(shift, &input, before);
+        let gates = block
+            .output_gate
+            .as_ref()
+            .map(|gate| self.weights.apply(&gate.projection, &self.shifted(&gate.token_shift, &input, before)));
         before.copy_from_slice(&input);
         let unnormed = FeedForward { norm: None, ..block.clone() };
-        self.feed_forward(&unnormed, &shifted)
+        let mut output = self.feed_forward(&unnormed, &shifted);
+        output.iter_mut().zip(gates.into_iter().flatten()).for_each(|(value, gate)| *value *= sigmoid(gate));
+        output
     }
 
     fn network(&self, network: &GatedFeedForward, block: &FeedForward, input: &[f32]) -> Vec<f32> {

@@ -7,6 +7,7 @@
 mod adapter;
 mod attention;
 mod delta_net;
+mod dynamic_time_mix;
 mod encoder;
 mod feed_forward;
 mod gated_convolution;
@@ -195,6 +196,7 @@ impl Reference {
                     Mixer::StateSpace(block) => self.state_space(block, &state, memory),
                     Mixer::SelectiveScan(block) => self.selective_scan(block, &state, memory),
                     Mixer::TimeMix(block) => self.time_mix(block, &state, memory, &mut first),
+                    Mixer::DynamicTimeMix(block) => self.dynamic_time_mix(block, &state, memory),
                 };
                 add(&mut mixed, &output);
             }
@@ -217,6 +219,8 @@ impl Reference {
                     Some(shift) => self.shifted_feed_forward(block, shift, &state, memory),
                 };
                 add(&mut state, &fed);
+                let factor = block.output_gate.as_ref().map_or(1.0, |gate| gate.factor);
+                state.iter_mut().for_each(|value| *value *= factor);
             }
             if layer.parallel {
                 add(&mut state, &mixed);

@@ -88,7 +88,12 @@ impl Reference {
         input.iter().zip(before).zip(factors).map(|((x, before), factor)| x + (before - x) * factor).collect()
     }
 
-    fn low_rank_vector(&self, vector: &LowRankVector, input: &[f32], activation: fn(f32) -> f32) -> Vec<f32> {
+    pub(super) fn low_rank_vector(
+        &self,
+        vector: &LowRankVector,
+        input: &[f32],
+        activation: fn(f32) -> f32,
+    ) -> Vec<f32> {
         let apply = |linear: &Linear, input: &[f32]| self.weights.apply(linear, input);
         let inside: Vec<f32> = apply(&vector.down, input).into_iter().map(activation).collect();
         let bias = self.weights.vector(&vector.bias);

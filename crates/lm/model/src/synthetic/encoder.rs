@@ -18,6 +18,8 @@ pub struct EncoderRecipe {
     pub stream_norms: bool,
     /// The first layer has no input norm.
     pub first_unnormed: bool,
+    /// Name of the final norm, if it is not the usual one.
+    pub output_norm: Option<&'static str>,
     /// Columns and outputs of layers after pooling, with their names and whether they have biases.
     pub pooled: &'static [(&'static str, usize, usize, bool)],
 }
@@ -195,6 +197,18 @@ pub fn embedders() -> Vec<Case> {
             &[both_ways(), window_base(), ("hidden_activation", Value::from("silu"))],
         ),
         case("eurobert", Pooling::Mean, Recipe { architecture: "eurobert", ..Recipe::default() }, &[both_ways()]),
+        case(
+            "neo-bert",
+            Pooling::Cls,
+            Recipe {
+                architecture: "neo-bert",
+                kv_heads: 4,
+                fused: true,
+                encoder: Some(EncoderRecipe { output_norm: Some("enc.output_norm"), ..EncoderRecipe::default() }),
+                ..Recipe::default()
+            },
+            &[both_ways()],
+        ),
         case("llama-embed", Pooling::Mean, Recipe { architecture: "llama-embed", ..Recipe::default() }, &[both_ways()]),
     ]
 }

@@ -237,7 +237,8 @@ impl Recipe {
         if !self.tied {
             list.linear("output", self.embedding, self.vocabulary, self.logit_bias)?;
         }
-        let output_norm = self.recurrent.as_ref().map_or("output_norm", Recurrent::output_norm);
+        let own_norm = self.encoder.and_then(|encoder| encoder.output_norm);
+        let output_norm = self.recurrent.as_ref().map_or(own_norm.unwrap_or("output_norm"), Recurrent::output_norm);
         if !self.has_stream_norms() {
             self.norm(output_norm, self.embedding, &mut list)?;
         }

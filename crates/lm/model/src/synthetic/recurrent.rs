@@ -45,6 +45,12 @@ pub enum RecurrentBlock {
         rank: usize,
         channel_mix: bool,
     },
+    DynamicTimeMix {
+        length: usize,
+        rank: usize,
+        kv_heads: usize,
+        channel_mix: bool,
+    },
     /// None: layers only lack blocks.
     None,
 }
@@ -92,7 +98,16 @@ impl Recurrent {
 
     /// Whether feed-forward is the channel mixing of RWKV.
     pub(super) fn has_channel_mix(&self) -> bool {
-        matches!(self.block, RecurrentBlock::TimeMix { channel_mix: true, .. })
+        matches!(
+            self.block,
+            RecurrentBlock::TimeMix { channel_mix: true, .. }
+                | RecurrentBlock::DynamicTimeMix { channel_mix: true, .. }
+        )
+    }
+
+    /// Whether channel mixing has a gate.
+    fn has_output_gate(&self) -> bool {
+        matches!(self.block, RecurrentBlock::DynamicTimeMix { channel_mix: true, .. })
     }
 
     /// The name of the final norm.
@@ -145,6 +160,17 @@ impl Recurrent {
                 ];
                 pairs.extend(keys.map(|key| (key, rank.clone())));
             }
+            RecurrentBlock::DynamicTimeMix { length, rank, kv_heads, channel_mix } => {
+                pairs.extend([
+                    ("wkv.head_size", Value::from(length as u32)),
+                    ("token_shift_count", Value::from(1 + u32::from(channel_mix))),
+                    ("time_mix_extra_dim", Value::from(rank as u32)),
+                    ("time_decay_extra_dim", Value::from(2 * rank as u32)),
+                ]);
+                if kv_heads > 0 {
+                    pairs.push(("attention.head_count_kv", Value::from(kv_heads as u32)));
+                }
+            }
             RecurrentBlock::SelectiveScan { kernel, values, rank, state, norms } => pairs.extend([
                 ("ssm.conv_kernel", Value::from(kernel as u32)),
                 ("ssm.time_step_rank", Value::from(rank as u32)),
@@ -170,6 +196,10 @@ impl Recurrent {
             }
             RecurrentBlock::TimeMix { rank, channel_mix, .. } => {
                 return time_mix(layer, embedding, (rank, channel_mix), list);
+            }
+            RecurrentBlock::DynamicTimeMix { length, rank, kv_heads, channel_mix } => {
+                let keys = if kv_heads > 0 { kv_heads * length } else { embedding };
+                return dynamic_time_mix(layer, embedding, (length, rank, keys, channel_mix), list);
             }
             RecurrentBlock::SelectiveScan { kernel, values, rank, state, norms } => {
                 list.matrix(&name("ssm_in.weight"), &[embedding, 2 * values])?;
@@ -235,12 +265,52 @@ fn time_mix(layer: usize, embedding: usize, (rank, rich): (usize, bool), list: &
     Ok(())
 }
 
+/// The tensors of time mixing of RWKV 6. `rich` adds a bonus and norms of heads.
+fn dynamic_time_mix(
+    layer: usize,
+    embedding: usize,
+    (length, rank, keys, rich): (usize, usize, usize, bool),
+    list: &mut List,
+) -> Result<(), Error> {
+    let name = |part: &str| format!("blk.{layer}.time_mix_{part}");
+    list.matrix(&name("w1.weight"), &[embedding, 5 * rank])?;
+    list.matrix(&name("w2.weight"), &[rank, embedding, 5])?;
+    list.add(&name("lerp_x.weight"), &[embedding, 1, 1], Type::F32, Fill::Bias)?;
+    // Older files have the factors apart.
+    if rich && layer > 0 {
+        for part in ["w", "k", "v", "r", "g"] {
+            list.add(&name(&format!("lerp_{part}.weight")), &[embedding, 1, 1], Type::F32, Fill::Bias)?;
+        }
+    } else {
+        list.add(&name("lerp_fused.weight"), &[embedding, 1, 1, 5], Type::F32, Fill::Bias)?;
+    }
+    if rich {
+        list.add(&name("first.weight"), &[length, embedding / length], Type::F32, Fill::Norm)?;
+        list.plain(&name("ln.weight"), embedding, Fill::Norm)?;
+        list.plain(&name("ln.bias"), embedding, Fill::Bias)?;
+    }
+    list.plain(&name("decay.weight"), embedding, Fill::Bias)?;
+    list.matrix(&name("decay_w1.weight"), &[embedding, 2 * rank])?;
+    list.matrix(&name("decay_w2.weight"), &[2 * rank, embedding])?;
+    for (part, outputs) in [("key", keys), ("value", keys), ("receptance", embedding)] {
+        list.linear(&name(part), embedding, outputs, !rich)?;
+    }
+    for part in ["gate", "output"] {
+        list.matrix(&name(&format!("{part}.weight")), &[embedding, embedding])?;
+    }
+    Ok(())
+}
+
 /// The feed-forward network of RWKV.
 pub(super) fn channel_mix(layer: usize, recipe: &Recipe, list: &mut List) -> Result<(), Error> {
     let (embedding, inside) = (recipe.embedding, recipe.feed_forward);
     let name = |part: &str| format!("blk.{layer}.channel_mix_{part}.weight");
     recipe.norm(&format!("blk.{layer}.attn_norm_2"), embedding, list)?;
     list.plain(&name("lerp_k"), embedding, Fill::Bias)?;
+    if recipe.recurrent.as_ref().is_some_and(Recurrent::has_output_gate) {
+        list.plain(&name("lerp_r"), embedding, Fill::Bias)?;
+        list.matrix(&name("receptance"), &[embedding, embedding])?;
+    }
     list.matrix(&name("key"), &[embedding, inside])?;
     list.matrix(&name("value"), &[inside, embedding])
 }
@@ -278,6 +348,8 @@ pub(super) fn recurrent() -> Vec<Case> {
     let scan = |rank, state, norms| RecurrentBlock::SelectiveScan { kernel: 4, values: 128, rank, state, norms };
     // llama.cpp computes shorter heads wrongly.
     let time_mix = |channel_mix| RecurrentBlock::TimeMix { length: 64, rank: 8, channel_mix };
+    let dynamic_time_mix =
+        |kv_heads, channel_mix| RecurrentBlock::DynamicTimeMix { length: 64, rank: 8, kv_heads, channel_mix };
     let jamba = || of("jamba", &[RECURRENT, ATTENTION, RECURRENT], scan(4, 16, ScanNorms::Weighted));
     // llama.cpp requires twice the embedding length.
     let granite = || of("granitehybrid", &[RECURRENT, ATTENTION, RECURRENT], space(8, 1, 16, 32));
@@ -342,6 +414,23 @@ pub(super) fn recurrent() -> Vec<Case> {
             },
             &[],
         ),
+        case(
+            "rwkv6",
+            Recipe {
+                embedding: 128,
+                layer_norm: true,
+                norm_bias: true,
+                tied: false,
+                ..of("rwkv6", &[RECURRENT; 3], dynamic_time_mix(0, true))
+            },
+            &[("rescale_every_n_layers", Value::from(2u32))],
+        ),
+        case(
+            "rwkv6qwen2",
+            Recipe { embedding: 128, tied: false, ..of("rwkv6qwen2", &[RECURRENT; 2], dynamic_time_mix(1, false)) },
+            &[],
+        ),
+        case("arwkv7", Recipe { embedding: 128, tied: false, ..of("arwkv7", &[RECURRENT; 3], time_mix(false)) }, &[]),
         case("jamba", jamba(), &[]),
         case(
             "jamba-experts",

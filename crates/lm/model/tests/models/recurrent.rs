@@ -6,8 +6,8 @@ use roci_lm::architecture::blocks::{Activation, FeedForwardKind, GatedConvolutio
 
 use crate::{changed, feed_forward, model, norm_tensor, refused};
 
-/// A letter for each block: attention, convolution, state space, selective scan (Mamba 1), time mixing,
-/// feed-forward.
+/// A letter for each block: attention, convolution, state space, selective scan (Mamba 1), time mixing of
+/// RWKV 7 and RWKV 6, feed-forward.
 fn blocks(model: &Model) -> Vec<String> {
     let mixer = |mixer: &Mixer| match mixer {
         Mixer::Attention(_) => 'a',
@@ -16,6 +16,7 @@ fn blocks(model: &Model) -> Vec<String> {
         Mixer::StateSpace(_) => 's',
         Mixer::SelectiveScan(_) => 'm',
         Mixer::TimeMix(_) => 'w',
+        Mixer::DynamicTimeMix(_) => 'x',
     };
     let layers = model.layers.iter();
     layers.map(|layer| layer.mixers.iter().map(mixer).chain(layer.feed_forward.iter().map(|_| 'f')).collect()).collect()
@@ -84,6 +85,12 @@ fn layers_may_have_one_block_or_two_mixers() {
     assert_eq!(mamba.cached_values().collect::<Vec<_>>(), [0, 0]);
     assert_eq!(blocks(&model("mamba")), ["m", "m", "m"]);
     assert_eq!(blocks(&model("rwkv7")), ["wf", "wf", "wf"]);
+    assert_eq!(blocks(&model("arwkv7")), ["wf", "wf", "wf"]);
+    assert_eq!(blocks(&model("rwkv6")), ["xf", "xf", "xf"]);
+    let factor = |layer| feed_forward(&model("rwkv6"), layer).output_gate.as_ref().map(|gate| gate.factor);
+    assert_eq!([factor(0), factor(1)], [Some(1.0), Some(0.5)]);
+    let window = |name: &str| model(name).layers[1].state().window;
+    assert_eq!((window("rwkv7"), window("arwkv7")), (2 * 128, 128));
     let jamba = model("jamba-experts");
     assert_eq!(blocks(&jamba), ["mf", "af", "mf"]);
     let has_experts =

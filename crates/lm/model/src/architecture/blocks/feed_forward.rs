@@ -124,6 +124,19 @@ impl SharedExpert {
     }
 }
 
+/// The gate of a feed-forward block's output: the sigmoid of a projection of the normalized input.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct OutputGate {
+    /// Factors of the difference to the previous token's normalized input that is added to the
+    /// input.
+    pub token_shift: Vector,
+    /// The projection.
+    pub projection: Linear,
+    /// Factor of the residual stream after the output is added.
+    pub factor: f32,
+}
+
 /// A feed-forward block, from its norm to the value added to the residual stream.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -139,8 +152,11 @@ pub struct FeedForward {
     /// `c` this number.
     pub sparsity: Option<f32>,
     /// Factors of the difference to the previous token's normalized input that is added to the
-    /// input. Only beside [`TimeMix`](super::TimeMix), in whose state that input is.
+    /// input. Only beside [`TimeMix`](super::TimeMix) and [`DynamicTimeMix`](super::DynamicTimeMix), in
+    /// whose state that input is.
     pub token_shift: Option<Vector>,
+    /// Gate of the output. Only with a token shift.
+    pub output_gate: Option<OutputGate>,
     /// Norm of the experts' sum, before the output of the shared expert is added.
     pub experts_norm: Option<Norm>,
     /// Shared expert, whose output is added to that of the network.
@@ -162,7 +178,8 @@ impl FeedForward {
             FeedForwardKind::Experts { router, experts, .. } => (Some(router), experts.as_slice()),
         };
         let shared = self.shared.iter().flat_map(SharedExpert::linears);
-        router.into_iter().chain(networks.iter().flat_map(GatedFeedForward::linears)).chain(shared)
+        let gate = self.output_gate.iter().map(|gate| &gate.projection);
+        router.into_iter().chain(networks.iter().flat_map(GatedFeedForward::linears)).chain(shared).chain(gate)
     }
 
     /// All vectors but the biases of projections.
@@ -171,7 +188,8 @@ impl FeedForward {
             FeedForwardKind::Dense(_) => None,
             FeedForwardKind::Experts { routing, .. } => routing.bias.as_ref(),
         };
-        self.norms().flat_map(Norm::vectors).chain(bias).chain(&self.token_shift)
+        let gate = self.output_gate.iter().map(|gate| &gate.token_shift);
+        self.norms().flat_map(Norm::vectors).chain(bias).chain(&self.token_shift).chain(gate)
     }
 
     /// All norms.
