@@ -82,26 +82,6 @@ struct Planes<'a> {
     format: WeightFormat,
 }
 
-/// What a product with a planar matrix reads and writes besides the matrix.
-#[derive(Clone, Copy)]
-struct Operands<'a> {
-    input: &'a LinearInput<'a>,
-    bias: &'a BufferRange,
-    y: &'a RowBuffer,
-    reduction: Reduction,
-}
-
-/// A matrix in the CPU's layout.
-#[derive(Clone, Copy)]
-struct PackedMatrix<'a> {
-    bytes: &'a BufferRange,
-    kind: Type,
-    /// Where it is in the file; `None` for a copy.
-    segments: Option<FileSegments>,
-    rows: usize,
-    scale: f32,
-}
-
 impl<'a> StepRecorder<'a> {
     /// A product with a matrix that all tokens share.
     pub(super) fn linear(
@@ -157,17 +137,14 @@ impl<'a> StepRecorder<'a> {
                         None => self.scratch.unused.clone(),
                     };
                     let planes = Planes { codes, scales, format: *format };
-                    partials = self.planar(planes, Operands { input, bias: &bias, y, reduction }, &constants)?;
+                    partials = self.planar(planes, input, &bias, y, &constants, reduction)?;
                 }
                 Storage::Packed { bytes, kind, scale } => {
-                    let (kind, rows, scale) = (*kind, shard.rows, *scale);
-                    let matrix = PackedMatrix { bytes, kind, segments: None, rows, scale };
-                    self.packed(matrix, linear, input.rows, tokens, y, flags)?;
+                    self.packed(*kind, *scale, (bytes, None), shard.rows, input.rows, tokens, linear, y, flags)?;
                 }
                 Storage::InPlace { file, kind, segments, scale } => {
-                    let (kind, segments, rows, scale) = (*kind, Some(*segments), shard.rows, *scale);
-                    let matrix = PackedMatrix { bytes: file, kind, segments, rows, scale };
-                    self.packed(matrix, linear, input.rows, tokens, y, flags)?;
+                    let source = (file, Some(*segments));
+                    self.packed(*kind, *scale, source, shard.rows, input.rows, tokens, linear, y, flags)?;
                 }
             }
         }
@@ -223,11 +200,13 @@ impl<'a> StepRecorder<'a> {
     fn planar(
         &mut self,
         planes: Planes<'_>,
-        operands: Operands<'_>,
+        input: &LinearInput<'_>,
+        bias: &BufferRange,
+        y: &RowBuffer,
         constants: &LmLinear,
+        reduction: Reduction,
     ) -> Result<Option<PartialSums>, Error> {
         let Planes { codes, scales, format } = planes;
-        let Operands { input, bias, y, .. } = operands;
         let tokens = constants.tokens as usize;
         let x = &input.rows.range;
         if tokens == 1 {
@@ -236,11 +215,12 @@ impl<'a> StepRecorder<'a> {
             let (kernel, grid) = self.single_token_kernel(format, constants);
             self.dispatch(kernel, grid, &[codes, scales, x, bias, unused, norm, &y.range], constants)?;
         } else if let Some(tile) = self.coopmat_tile(format, constants.columns as usize, tokens) {
-            return self.coopmat(tile, planes, operands, constants);
+            return self.coopmat(tile, planes, input, bias, y, constants, reduction);
         } else if self.takes_packed_dot(format, tokens) {
             let x = self.quantize_i8(input, constants)?;
             let kernel = KernelId::matvec8_packed_dot(format);
             let constants = LmLinear { flags: constants.flags & !LmLinear::NORM, ..*constants };
+            let constants = constants.with_teams(self.features.compute_units);
             let bindings = [codes, scales, x, bias, &self.scratch.unused, &y.range];
             self.dispatch(kernel, constants.vector8_grid(), &bindings, &constants)?;
         } else if tokens > SMALL_BATCH {
@@ -310,15 +290,18 @@ impl<'a> StepRecorder<'a> {
 
     /// A product on matrix units. Where its tiles leave much of the device idle, columns are split
     /// too, and partial sums are added up.
+    #[expect(clippy::too_many_arguments, reason = "all of them describe one product")]
     fn coopmat(
         &mut self,
         tile: CoopmatTile,
         planes: Planes<'_>,
-        operands: Operands<'_>,
+        input: &LinearInput<'_>,
+        bias: &BufferRange,
+        y: &RowBuffer,
         constants: &LmLinear,
+        reduction: Reduction,
     ) -> Result<Option<PartialSums>, Error> {
         let Planes { codes, scales, format } = planes;
-        let Operands { input, bias, y, reduction } = operands;
         let scratch = self.scratch;
         let (kernel, small_tile) = match tile {
             CoopmatTile::Tokens16 => (KernelId::matmul_coopmat16(format), Some(LmLinear::COOPMAT16_TILE)),
@@ -336,7 +319,10 @@ impl<'a> StepRecorder<'a> {
                 let units = self.features.compute_units;
                 let most = self.max_column_splits(constants.tokens as usize, stride) as u32;
                 match small_tile {
-                    Some(tile) => constants.small_coopmat_column_splits(tile, units, most),
+                    Some(tile) => {
+                        let step = LmLinear::small_coopmat_step(format, tile[0]);
+                        constants.small_coopmat_column_splits(tile, step, units, most)
+                    }
                     None => constants.coopmat_column_splits(units, most),
                 }
             }
@@ -460,16 +446,19 @@ impl<'a> StepRecorder<'a> {
     }
 
     /// A product with weights in the CPU's layout, packed or in place in the file.
+    #[expect(clippy::too_many_arguments, reason = "all of them describe one product")]
     fn packed(
         &mut self,
-        matrix: PackedMatrix<'_>,
-        linear: &DeviceLinear,
+        kind: Type,
+        scale: f32,
+        (bytes, segments): (&BufferRange, Option<FileSegments>),
+        rows: usize,
         x: &RowBuffer,
         tokens: usize,
+        linear: &DeviceLinear,
         y: &RowBuffer,
         flags: u32,
     ) -> Result<(), Error> {
-        let PackedMatrix { bytes, kind, segments, rows, scale } = matrix;
         let columns = linear.matrix.model_columns;
         let scratch = self.scratch;
         let float = matches!(kind, Type::F32 | Type::F16 | Type::BF16);
