@@ -103,7 +103,6 @@ pub use lm_gated_rms_norm::LmGatedRmsNorm;
 pub use lm_glu::LmGlu;
 pub use lm_l2_norm::LmL2Norm;
 pub use lm_layer_norm::LmLayerNorm;
-pub use lm_linear::knob;
 pub use lm_linear::{LmLinear, WeightFormat};
 pub use lm_mix_streams::LmMixStreams;
 pub use lm_moe_combine::LmMoeCombine;

@@ -80,12 +80,6 @@ impl KernelSpec {
 
     /// The complete WGSL source.
     pub(crate) fn source(&self) -> Source {
-        if let Ok(dir) = std::env::var("ROCI_WGSL") {
-            if let Ok(text) = std::fs::read_to_string(format!("{dir}/{}.wgsl", self.variant.name)) {
-                eprintln!("override {}", self.variant.name);
-                return Source::new(self.family.file, text);
-            }
-        }
         Source::new(self.family.file, format!("{}{}", self.family.text, self.family.aliases))
     }
 

@@ -110,9 +110,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{what}: logits of length {size:.4}, beginning with {:.4?}", &logits[..4.min(logits.len())]);
     }
     let together = rest.iter().skip(2).map(|count| count.parse()).collect::<Result<Vec<usize>, _>>()?;
-    if std::env::var_os("BATCH_CHECK").is_some() {
-        for &count in &together { compare(&mut found, count)?; }
-    }
     for &count in &together {
         // Loads the kernels.
         decode(&mut found, count, 0..2)?;
@@ -155,39 +152,6 @@ fn print_kernels(records: &[CommandRecord]) {
         println!("  {count:5} x {name:32} {time:9.1} us, {:7.2} each", time / count as f64);
     }
 }
-
-/// Compares batches with single sequences.
-#[expect(clippy::print_stdout, reason = "an example prints its results")]
-fn compare(found: &mut DeviceModel, count: usize) -> Result<(), Box<dyn std::error::Error>> {
-    let limits = found.limits().clone();
-    let pages: Vec<Vec<u32>> = (0..count as u32).map(|text| vec![text]).collect();
-    let tokens: Vec<u32> = (0..(count * 4) as u32).map(|at| at * 7919 % limits.vocabulary as u32).collect();
-    let mut worst = [0f64; 2];
-    let mut logits: Vec<Vec<Vec<f32>>> = Vec::new();
-    for single in [true, false] {
-        for at in 0..3 {
-            let chunks: Vec<Chunk<'_>> = pages.iter().zip(tokens.chunks_exact(4)).map(|(pages, tokens)| Chunk {
-                tokens: &tokens[at..=at], start: at, pages, state: None, output: OutputKind::LastLogits }).collect();
-            let mut rows = Vec::new();
-            for part in chunks.chunks(if single { 1 } else { count }) {
-                rows.extend(found.evaluate(part)?.into_iter().flat_map(|output| output.rows));
-            }
-            logits.push(rows);
-        }
-    }
-    for at in 0..3 {
-        for (one, many) in logits[at].iter().zip(&logits[3 + at]) {
-            let square: f64 = one.iter().zip(many).map(|(a, b)| f64::from(a - b).powi(2)).sum();
-            let norm: f64 = one.iter().map(|a| f64::from(*a).powi(2)).sum();
-            let d = (square / norm).sqrt();
-            worst[0] = worst[0].max(d);
-            worst[1] += d / (3 * count) as f64;
-        }
-    }
-    println!("check {count}: largest distance {:.2e}, mean {:.2e}", worst[0], worst[1]);
-    Ok(())
-}
-
 
 /// Steps of several sequences.
 const STEPS: usize = 64;

@@ -190,7 +190,7 @@ impl DeviceModel {
                 input_words: 0,
                 kv_splits: 1,
                 one_token_per_sequence: tokens == 1,
-                whole_texts: !limits.causal,
+                non_causal: !limits.causal,
                 host_embeddings: false,
                 rope_pairs: 0,
                 deepstack_layers: 0,

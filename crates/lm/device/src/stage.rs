@@ -214,7 +214,6 @@ impl Stage {
         fill: impl FnOnce(&mut [f32]) -> Result<(), Error>,
         read: impl FnOnce(&[f32]) -> T,
     ) -> Result<T, Error> {
-        let began = Instant::now();
         let words: &[u8] = bytemuck::cast_slice(inputs);
         self.staging.range(0, words.len() as u64)?.map_write()?.copy_from_slice(words);
         if shape.tokens > 0 && (shape.host_embeddings || !self.embeds_on_device(shape.tokens)) {
@@ -235,7 +234,6 @@ impl Stage {
             host.run(segment, shape.tokens)?;
         }
         self.submit(&commands)?;
-        let submitted = began.elapsed();
         match self
             .recordings
             .get(&shape)
@@ -253,12 +251,7 @@ impl Stage {
         let rows = if self.head.is_some() { shape.output_rows } else { shape.tokens };
         let floats = rows * self.output_stride(shape.logits);
         let output = self.readback.range(0, 4 * floats as u64)?.map_read()?;
-        let waited = began.elapsed();
-        let result = read(bytemuck::cast_slice(&output));
-        if std::env::var_os("BATCH_TIMES").is_some() {
-            eprintln!("times {} submitted {:?} waited {:?} read {:?}", shape.tokens, submitted, waited - submitted, began.elapsed() - waited);
-        }
-        Ok(result)
+        Ok(read(bytemuck::cast_slice(&output)))
     }
 
     /// Submits commands that start when all earlier ones are complete.

@@ -61,7 +61,7 @@ impl LmDecodeAttention {
     pub fn of(heads: &LmRopeKvStore, attention: &LmAttention) -> Option<Self> {
         let fits =
             heads.key_length <= 256 && heads.key_length.is_multiple_of(32) && heads.value_length == heads.key_length;
-        fits.then_some(Self {
+        (fits && attention.alibi_heads == 0).then_some(Self {
             tokens: heads.tokens,
             heads: heads.heads,
             kv_heads: attention.kv_heads,

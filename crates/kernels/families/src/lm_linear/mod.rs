@@ -11,12 +11,6 @@ pub(crate) use table::FAMILIES;
 use crate::family::constants;
 use crate::{LmMoeGroup, Params};
 
-/// Env.
-#[allow(missing_docs)]
-pub fn knob(name: &str, default: u32) -> u32 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
-
 constants! {
     /// `lm_matvec_*`, `lm_matmul_*`: `y[t, r] = sum over c of weight[r, c] * x[t, c]`.
     ///
@@ -176,7 +170,7 @@ impl LmLinear {
         let most = (self.columns / 32).checked_ilog2().unwrap_or(0).saturating_sub(5).min(2);
         let occupies = |one: &Self| {
             let [tokens, rows, _] = one.vector8_grid();
-            tokens * rows >= knob("BATCH_TEAMS", Self::VECTOR8_GROUPS) * units
+            tokens * rows >= Self::VECTOR8_GROUPS * units
         };
         (0..most).map(larger).find(occupies).unwrap_or_else(|| larger(most))
     }

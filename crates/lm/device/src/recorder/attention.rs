@@ -39,7 +39,7 @@ impl<'a> StepRecorder<'a> {
             Err(_) => return Err(Error::file(format!("a batch of {tokens} tokens is too large for images"))),
         };
         // With sliding windows, image rows attend to all later rows of their image.
-        let images = shape.whole_texts && block.attention.after == 0 && block.attention.window > 0;
+        let images = shape.non_causal && block.attention.after == 0 && block.attention.window > 0;
         let heads = LmRopeKvStore {
             tokens: tokens as u32,
             stride: scratch.qkv.stride as u32,

@@ -82,6 +82,26 @@ struct Planes<'a> {
     format: WeightFormat,
 }
 
+/// What a product with a planar matrix reads and writes besides the matrix.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    input: &'a LinearInput<'a>,
+    bias: &'a BufferRange,
+    y: &'a RowBuffer,
+    reduction: Reduction,
+}
+
+/// A matrix in the CPU's layout.
+#[derive(Clone, Copy)]
+struct PackedMatrix<'a> {
+    bytes: &'a BufferRange,
+    kind: Type,
+    /// Where it is in the file; `None` for a copy.
+    segments: Option<FileSegments>,
+    rows: usize,
+    scale: f32,
+}
+
 impl<'a> StepRecorder<'a> {
     /// A product with a matrix that all tokens share.
     pub(super) fn linear(
@@ -137,14 +157,17 @@ impl<'a> StepRecorder<'a> {
                         None => self.scratch.unused.clone(),
                     };
                     let planes = Planes { codes, scales, format: *format };
-                    partials = self.planar(planes, input, &bias, y, &constants, reduction)?;
+                    partials = self.planar(planes, Operands { input, bias: &bias, y, reduction }, &constants)?;
                 }
                 Storage::Packed { bytes, kind, scale } => {
-                    self.packed(*kind, *scale, (bytes, None), shard.rows, input.rows, tokens, linear, y, flags)?;
+                    let (kind, rows, scale) = (*kind, shard.rows, *scale);
+                    let matrix = PackedMatrix { bytes, kind, segments: None, rows, scale };
+                    self.packed(matrix, linear, input.rows, tokens, y, flags)?;
                 }
                 Storage::InPlace { file, kind, segments, scale } => {
-                    let source = (file, Some(*segments));
-                    self.packed(*kind, *scale, source, shard.rows, input.rows, tokens, linear, y, flags)?;
+                    let (kind, segments, rows, scale) = (*kind, Some(*segments), shard.rows, *scale);
+                    let matrix = PackedMatrix { bytes: file, kind, segments, rows, scale };
+                    self.packed(matrix, linear, input.rows, tokens, y, flags)?;
                 }
             }
         }
@@ -200,13 +223,11 @@ impl<'a> StepRecorder<'a> {
     fn planar(
         &mut self,
         planes: Planes<'_>,
-        input: &LinearInput<'_>,
-        bias: &BufferRange,
-        y: &RowBuffer,
+        operands: Operands<'_>,
         constants: &LmLinear,
-        reduction: Reduction,
     ) -> Result<Option<PartialSums>, Error> {
         let Planes { codes, scales, format } = planes;
+        let Operands { input, bias, y, .. } = operands;
         let tokens = constants.tokens as usize;
         let x = &input.rows.range;
         if tokens == 1 {
@@ -215,7 +236,7 @@ impl<'a> StepRecorder<'a> {
             let (kernel, grid) = self.single_token_kernel(format, constants);
             self.dispatch(kernel, grid, &[codes, scales, x, bias, unused, norm, &y.range], constants)?;
         } else if let Some(tile) = self.coopmat_tile(format, constants.columns as usize, tokens) {
-            return self.coopmat(tile, planes, input, bias, y, constants, reduction);
+            return self.coopmat(tile, planes, operands, constants);
         } else if self.takes_packed_dot(format, tokens) {
             let x = self.quantize_i8(input, constants)?;
             let kernel = KernelId::matvec8_packed_dot(format);
@@ -290,18 +311,15 @@ impl<'a> StepRecorder<'a> {
 
     /// A product on matrix units. Where its tiles leave much of the device idle, columns are split
     /// too, and partial sums are added up.
-    #[expect(clippy::too_many_arguments, reason = "all of them describe one product")]
     fn coopmat(
         &mut self,
         tile: CoopmatTile,
         planes: Planes<'_>,
-        input: &LinearInput<'_>,
-        bias: &BufferRange,
-        y: &RowBuffer,
+        operands: Operands<'_>,
         constants: &LmLinear,
-        reduction: Reduction,
     ) -> Result<Option<PartialSums>, Error> {
         let Planes { codes, scales, format } = planes;
+        let Operands { input, bias, y, reduction } = operands;
         let scratch = self.scratch;
         let (kernel, small_tile) = match tile {
             CoopmatTile::Tokens16 => (KernelId::matmul_coopmat16(format), Some(LmLinear::COOPMAT16_TILE)),
@@ -446,19 +464,16 @@ impl<'a> StepRecorder<'a> {
     }
 
     /// A product with weights in the CPU's layout, packed or in place in the file.
-    #[expect(clippy::too_many_arguments, reason = "all of them describe one product")]
     fn packed(
         &mut self,
-        kind: Type,
-        scale: f32,
-        (bytes, segments): (&BufferRange, Option<FileSegments>),
-        rows: usize,
+        matrix: PackedMatrix<'_>,
+        linear: &DeviceLinear,
         x: &RowBuffer,
         tokens: usize,
-        linear: &DeviceLinear,
         y: &RowBuffer,
         flags: u32,
     ) -> Result<(), Error> {
+        let PackedMatrix { bytes, kind, segments, rows, scale } = matrix;
         let columns = linear.matrix.model_columns;
         let scratch = self.scratch;
         let float = matches!(kind, Type::F32 | Type::F16 | Type::BF16);

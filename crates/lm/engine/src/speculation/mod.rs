@@ -11,6 +11,7 @@
 
 mod controller;
 mod draft_model;
+mod drafting;
 mod lookup;
 mod prediction_head;
 

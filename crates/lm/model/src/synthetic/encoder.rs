@@ -23,7 +23,7 @@ pub struct EncoderRecipe {
 }
 
 /// Positions of models with position embeddings.
-const POSITIONS: usize = 256;
+pub(super) const POSITIONS: usize = 256;
 
 impl EncoderRecipe {
     /// The tensors outside the layers.

@@ -12,6 +12,8 @@ mod gemma;
 mod hybrid;
 mod latent;
 mod list;
+mod mixtures;
+mod positions;
 mod recipe;
 mod recurrent;
 mod vocabulary;
