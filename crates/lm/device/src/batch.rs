@@ -9,10 +9,11 @@ use crate::adapters::BatchAdapters;
 use crate::images::BatchImages;
 use crate::shape::StepShape;
 
-/// Minimum number of floats that a thread copies from the read-back buffer: 4 MiB.
-const MIN_THREAD_FLOATS: usize = 1 << 20;
+/// Minimum number of floats that a thread copies from the read-back buffer: 1 MiB, which takes
+/// longer than the start of a thread, because the device has just written them.
+const MIN_THREAD_FLOATS: usize = 1 << 18;
 /// Maximum number of threads that copy.
-const MAX_COPY_THREADS: usize = 4;
+const MAX_COPY_THREADS: usize = 12;
 
 /// A row of the residual stream whose output is requested.
 #[derive(Clone, Copy)]
@@ -229,13 +230,17 @@ impl<'a> OutputCollector<'a> {
                 }
             }
         };
-        let threads = (copies.len() * length / MIN_THREAD_FLOATS).min(MAX_COPY_THREADS);
+        let threads = match (copies.len() * length / MIN_THREAD_FLOATS).min(MAX_COPY_THREADS) {
+            0 | 1 => 1,
+            most => most.min(std::thread::available_parallelism().map_or(1, usize::from)),
+        };
         if threads > 1 {
             let each = copies.len().div_ceil(threads);
             std::thread::scope(|scope| {
-                for part in copies.chunks_mut(each) {
-                    scope.spawn(move || copy(part));
-                }
+                let mut parts = copies.chunks_mut(each);
+                let own = parts.next();
+                parts.for_each(|part| drop(scope.spawn(move || copy(part))));
+                own.map(copy);
             });
         } else {
             copy(&mut copies);

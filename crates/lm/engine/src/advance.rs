@@ -9,8 +9,8 @@ use crate::{EngineError, Output, States};
 /// Logits per thread. A sampler reads 2 to 8 of them per nanosecond, so that fewer take no longer
 /// than the start of a thread. Debug builds have a lower limit, so that tests with small
 /// vocabularies use threads.
-const MIN_THREAD_LOGITS: usize = if cfg!(debug_assertions) { 512 } else { 1 << 18 };
-const MAX_THREADS: usize = 8;
+const MIN_THREAD_LOGITS: usize = if cfg!(debug_assertions) { 512 } else { 1 << 16 };
+const MAX_THREADS: usize = 16;
 
 /// Advances the sequence of each entry by its output. The results are in the order of the entries.
 pub(crate) fn advance(
@@ -36,11 +36,14 @@ pub(crate) fn advance(
     let mut results = if threads > 1 {
         let each = batch.len().div_ceil(threads);
         std::thread::scope(|scope| {
-            let parts: Vec<_> = batch.chunks_mut(each).map(|part| scope.spawn(move || advance(part))).collect();
+            let mut parts = batch.chunks_mut(each);
+            let own = parts.next();
+            let parts: Vec<_> = parts.map(|part| scope.spawn(move || advance(part))).collect();
+            let own = own.map(advance).unwrap_or_default();
             let join = |part: std::thread::ScopedJoinHandle<'_, _>| {
                 part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
-            parts.into_iter().flat_map(join).collect()
+            own.into_iter().chain(parts.into_iter().flat_map(join)).collect()
         })
     } else {
         advance(&mut batch)

@@ -150,6 +150,11 @@ impl WeightFormat {
         self as u32 >= Self::Q50 as u32
     }
 
+    /// Whether codes have four bits, in whole uvec4s per group.
+    pub fn has_nibbles(self) -> bool {
+        !self.is_float() && !self.is_compact() && self != Self::Q8
+    }
+
     /// Whether kernels on matrix units exist for the format. F32 and BF16 have a greater range than
     /// the f16 of matrix units.
     pub fn has_coopmat(self) -> bool {

@@ -7,6 +7,7 @@ const SILU = 4u;
 const GATE = 12u;
 const NORM = 16u;
 const PACKED = 32u;
+const TEAMS = 64u;
 
 struct Params {
     rows: u32,

@@ -2,9 +2,10 @@
 // `lm_quantize_i8`. Memory-bound: W is read once per eight tokens, and the workgroups of the next
 // eight tokens follow at once, while it is in a cache.
 //
-// A workgroup of 128 computes 16 rows: four teams of 32 invocations compute four rows each, and
-// each invocation processes a group of 32 columns per step. Codes become signed bytes once for all
-// tokens. Sums are reduced in workgroup memory at the end, without subgroups.
+// A workgroup of 128 has teams of 32, 64 or 128 invocations, each of which computes four rows. Each
+// invocation processes a group of 32 columns per step. Codes become signed bytes once for all
+// tokens. Sums are reduced in workgroup memory at the end, without subgroups. Larger teams give
+// matrices with few rows more workgroups.
 //
 // A branch per token would make the loads of x wait for each other. Tokens past the end repeat the
 // last one; their sums are not stored.
@@ -104,6 +105,11 @@ fn four_dots(rows: FourRows, at: u32) -> vec4<f32> {
     );
 }
 
+// Invocations that share four rows.
+fn team_size() -> u32 {
+    return 32u << (params.flags / TEAMS % 4u);
+}
+
 // Adds up the sums of eight invocations.
 fn reduce(lane: u32) {
     let at = lane / 32u * 128u + lane / 8u % 4u * 32u + lane % 8u;
@@ -113,15 +119,20 @@ fn reduce(lane: u32) {
 // Adds up what `reduce` leaves and applies the epilogue to the tile, for four tokens. `matrix` is
 // the first row of the expert's matrix, or 0.
 fn store(group: vec3<u32>, first_place: u32, matrix: u32, lane: u32) {
-    let tile = group.y * 16u;
+    let team = team_size();
     let token = tile_token(group.x, first_place + lane / 8u % 4u);
-    let row = tile + lane % 8u * 2u;
-    if lane < 32u && token < params.tokens && row < params.rows {
-        let start = lane / 2u * 8u;
-        let low = (reduced[start] + reduced[start + 1u]) + (reduced[start + 2u] + reduced[start + 3u]);
-        let high = (reduced[start + 4u] + reduced[start + 5u]) + (reduced[start + 6u] + reduced[start + 7u]);
-        let sum = low + high;
-        let sums = select(sum.xy, sum.zw, lane % 2u == 1u);
+    let pair = lane % 8u;
+    let row = group.y * (512u / team) + pair * 2u;
+    if lane < 32u && pair < 256u / team && token < params.tokens && row < params.rows {
+        // Of each 32 invocations, eight sums are left.
+        let start = lane / 8u * 32u + pair / 2u * (team / 4u);
+        var sum = vec4<f32>();
+        for (var at = start; at < start + team / 4u; at += 8u) {
+            let low = (reduced[at] + reduced[at + 1u]) + (reduced[at + 2u] + reduced[at + 3u]);
+            let high = (reduced[at + 4u] + reduced[at + 5u]) + (reduced[at + 6u] + reduced[at + 7u]);
+            sum += low + high;
+        }
+        let sums = select(sum.xy, sum.zw, pair % 2u == 1u);
         if (params.flags & GATE) != 0u {
             epilogue_gated(token, row, matrix, sums);
         } else {
@@ -141,9 +152,10 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     for (var place = 0u; place < TOKENS; place += 1u) {
         count += select(0u, 1u, tile_token(group.x, place) < params.tokens);
     }
-    let tile = group.y * 16u;
+    let team = team_size();
+    let first_row = group.y * (512u / team) + lane / team * 4u;
     // Rows past the end are clamped to the last, and their results dropped.
-    let rows = (vec4<u32>(tile + lane / 32u * 4u) + vec4<u32>(0u, 1u, 2u, 3u));
+    let rows = vec4<u32>(first_row) + vec4<u32>(0u, 1u, 2u, 3u);
     let starts = (vec4<u32>(matrix) + min(rows, vec4<u32>(params.rows - 1u))) * vec4<u32>(groups_per_row);
     // Length of a row of x, in uvec4s.
     let pitch = groups_per_row * 3u;
@@ -165,7 +177,7 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     var sums5 = vec4<f32>();
     var sums6 = vec4<f32>();
     var sums7 = vec4<f32>();
-    for (var at = lane % 32u; at < end; at += 32u) {
+    for (var at = lane % team; at < end; at += team) {
         let four = FourRows(
             load_group(starts.x + at),
             load_group(starts.y + at),

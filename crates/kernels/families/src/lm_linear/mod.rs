@@ -38,8 +38,9 @@ constants! {
         pub y_stride: u32,
         /// Offset in floats of the first output within a row of `y`.
         pub y_offset: u32,
-        /// Sum of [`Self::ADD`], [`Self::BIAS`], [`Self::NORM`], [`Self::PACKED`] and at most one
-        /// of [`Self::SILU`], [`Self::GELU`] and [`Self::SWIGLU_OAI`].
+        /// Sum of [`Self::ADD`], [`Self::BIAS`], [`Self::NORM`], [`Self::PACKED`], a multiple of
+        /// [`Self::TEAMS`], and at most one of [`Self::SILU`], [`Self::GELU`] and
+        /// [`Self::SWIGLU_OAI`].
         pub flags: u32,
         /// Number of experts; 0 for a dense layer.
         pub experts: u32,
@@ -82,8 +83,12 @@ impl LmLinear {
     pub const VECTOR_ROWS: u32 = 8;
     /// Tokens per workgroup of `lm_matvec8_i8_*`.
     pub const VECTOR8_TOKENS: u32 = 8;
-    /// Rows per workgroup of `lm_matvec8_i8_*`.
-    pub const VECTOR8_ROWS: u32 = 16;
+    /// Times 0, 1 or 2: the teams of `lm_matvec8_i8_*` have 32, 64 or 128 invocations.
+    pub const TEAMS: u32 = 64;
+    /// Rows per workgroup of `lm_matvec8_i8_*` times the size of its teams.
+    const VECTOR8_ROWS: u32 = 512;
+    /// Workgroups of `lm_matvec8_i8_*` per compute unit below which teams are larger.
+    const VECTOR8_GROUPS: u32 = 3;
     /// Rows and tokens per tile of `lm_matmul_*`.
     pub const TILE: u32 = 64;
     /// Rows and tokens per tile of `lm_matmul_coopmat_*`.
@@ -96,16 +101,23 @@ impl LmLinear {
     pub const COOPMAT16_TILE: [u32; 2] = [16, 64];
     /// Tokens per tile of `lm_matmul_coopmat32_*`.
     pub const COOPMAT32_TOKENS: u32 = 32;
-    /// Columns per step of `lm_matmul_coopmat16_*` and `lm_matmul_coopmat32_*`; the last step may
-    /// be partial.
-    pub const COOPMAT32_STEP: u32 = 64;
     /// Maximum number of column splits of `lm_matmul_coopmat16_*` and `lm_matmul_coopmat32_*`.
     pub const COOPMAT32_PARTS: u32 = 8;
 
     /// Tokens and rows per tile of `lm_matmul_coopmat32_*` with this format. The bytes of Q8 that
     /// are in flight take too many registers in wider tiles.
     pub fn coopmat32_tile(format: WeightFormat) -> [u32; 2] {
-        [Self::COOPMAT32_TOKENS, if format == WeightFormat::Q8 { 64 } else { 128 }]
+        let is_narrow = format == WeightFormat::Q8 || format.has_nibbles();
+        [Self::COOPMAT32_TOKENS, if is_narrow { 64 } else { 128 }]
+    }
+
+    /// Columns per step of `lm_matmul_coopmat16_*` or `lm_matmul_coopmat32_*` with this format; the
+    /// last step may be partial. `tokens` is that of the tile.
+    pub fn small_coopmat_step(format: WeightFormat, tokens: u32) -> u32 {
+        match format.has_nibbles() {
+            true => 8 * tokens,
+            false => 64,
+        }
     }
 
     /// Workgroup counts of `lm_matvec_*`; `tokens_per_group` is the number of tokens that the
@@ -147,7 +159,20 @@ impl LmLinear {
     /// Workgroup counts of `lm_matvec8_i8_*`. Workgroups that share rows are adjacent, so that
     /// weights are read from memory once.
     pub fn vector8_grid(&self) -> [u32; 3] {
-        [self.token_tiles(Self::VECTOR8_TOKENS), self.rows.div_ceil(Self::VECTOR8_ROWS), 1]
+        let team = 32 << (self.flags / Self::TEAMS % 4);
+        [self.token_tiles(Self::VECTOR8_TOKENS), self.rows.div_ceil(Self::VECTOR8_ROWS / team), 1]
+    }
+
+    /// With the smallest teams that occupy a GPU with `units` compute units, for `lm_matvec8_i8_*`.
+    /// Each invocation has columns even in larger teams.
+    pub fn with_teams(self, units: u32) -> Self {
+        let larger = |teams: u32| Self { flags: self.flags + teams * Self::TEAMS, ..self };
+        let most = (self.columns / 32).checked_ilog2().unwrap_or(0).saturating_sub(5).min(2);
+        let occupies = |one: &Self| {
+            let [tokens, rows, _] = one.vector8_grid();
+            tokens * rows >= Self::VECTOR8_GROUPS * units
+        };
+        (0..most).map(larger).find(occupies).unwrap_or_else(|| larger(most))
     }
 
     /// Workgroup counts of `lm_matmul_*`.
@@ -172,26 +197,27 @@ impl LmLinear {
     pub fn coopmat_column_splits(&self, units: u32, most: u32) -> u32 {
         let most = most.min(self.columns / (8 * Self::COOPMAT_STEP)).min(Self::COOPMAT_PARTS);
         // A compute unit runs up to two of these workgroups.
-        self.best_column_splits(self.coopmat_grid(), 2 * units, most)
+        self.best_column_splits(self.coopmat_grid(), 2 * units, Self::COOPMAT_STEP, most)
     }
 
     /// The best number of column splits for `lm_matmul_coopmat16_*` or `lm_matmul_coopmat32_*`, which
-    /// have this tile, at most `most`, on a GPU with `units` compute units.
-    pub fn small_coopmat_column_splits(&self, tile: [u32; 2], units: u32, most: u32) -> u32 {
+    /// have this tile and steps of `step` columns, at most `most`, on a GPU with `units` compute units.
+    pub fn small_coopmat_column_splits(&self, tile: [u32; 2], step: u32, units: u32, most: u32) -> u32 {
         let grid = self.small_coopmat_grid(tile);
         // Tiles that fill the GPU several times leave little of it idle in the last round.
         let most = if grid[0] * grid[1] > 4 * units { 1 } else { most };
-        let most = most.min(self.columns / (8 * Self::COOPMAT32_STEP)).min(Self::COOPMAT32_PARTS);
-        self.best_column_splits(grid, 4 * units, most)
+        let most = most.min(self.columns / 512).min(Self::COOPMAT32_PARTS);
+        self.best_column_splits(grid, 4 * units, step, most)
     }
 
     /// `resident` workgroups run at a time. More splits fill the last round better, but each
     /// split adds the cost of summing it.
-    fn best_column_splits(&self, [tokens, rows, _]: [u32; 3], resident: u32, most: u32) -> u32 {
+    fn best_column_splits(&self, [tokens, rows, _]: [u32; 3], resident: u32, step: u32, most: u32) -> u32 {
+        let steps = self.columns.div_ceil(step).max(1);
         let time = |parts: u32| {
             let rounds = f64::from((tokens * rows * parts).div_ceil(resident.max(1)));
             let sums = if parts == 1 { 0.0 } else { f64::from(160 * parts) / f64::from(self.columns.max(1)) };
-            rounds / f64::from(parts) + sums
+            rounds * f64::from(steps.div_ceil(parts)) / f64::from(steps) + sums
         };
         (1..=most.max(1)).min_by(|a, b| time(*a).total_cmp(&time(*b))).unwrap_or(1)
     }

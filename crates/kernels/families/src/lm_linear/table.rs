@@ -37,6 +37,15 @@ macro_rules! quantized_variants {
     };
 }
 
+/// The variants of a kernel for the quantized formats of `lm_weights.wgsl` with four bits per code, in
+/// the order of [`WeightFormat`].
+macro_rules! nibble_variants {
+    ($prefix:literal) => {
+        compact_variants!(@list $prefix [];
+            "q4" 3, "q4_affine" 4, "nvfp4" 5, "q4_nl" 6, "q4_e2m1" 7, "iq4_xs" 9, "q4_superblock" 10)
+    };
+}
+
 /// Bindings of products with several tokens.
 const BATCH_BINDINGS: &[crate::Binding] = &[read("codes"), read("scales"), read("x"), read("bias"), write("y")];
 
@@ -108,6 +117,14 @@ const MATMUL_COOPMAT32: Family = Family {
 
 /// The same for codes of whole bytes.
 const MATMUL_COOPMAT32_NARROW: Family = Family { workgroup: [128, 1, 1], ..MATMUL_COOPMAT32 };
+
+/// Products with up to 32 tokens on matrix units, for codes of four bits.
+const MATMUL_COOPMAT_NIBBLES: Family = Family {
+    file: "lm_matmul_coopmat_nibbles.wgsl",
+    text: include_str!("lm_matmul_coopmat_nibbles.wgsl"),
+    entry: "lm_matmul_coopmat_nibbles",
+    ..MATMUL_COOPMAT32_NARROW
+};
 
 pub(crate) const FAMILIES: &[Family] = &[
     Family {
@@ -265,8 +282,22 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_units.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
         ),
-        variants: quantized_variants!("lm_matmul_coopmat16"),
+        variants: variants! {
+            "lm_matmul_coopmat16_q8": FORMAT = 8;
+        },
         ..MATMUL_COOPMAT16
+    },
+    Family {
+        aliases: source!(
+            "lm_coopmat_nibbles_tile16.wgsl",
+            "lm_tiles.wgsl",
+            "lm_coopmat32_weights_quantized.wgsl",
+            "lm_weights.wgsl",
+            "lm_units.wgsl",
+            "lm_linear_epilogue_vec4.wgsl"
+        ),
+        variants: nibble_variants!("lm_matmul_coopmat16"),
+        ..MATMUL_COOPMAT_NIBBLES
     },
     Family {
         aliases: source!(
@@ -294,23 +325,15 @@ pub(crate) const FAMILIES: &[Family] = &[
     },
     Family {
         aliases: source!(
-            "lm_coopmat32_tile32.wgsl",
+            "lm_coopmat_nibbles_tile32.wgsl",
             "lm_tiles.wgsl",
             "lm_coopmat32_weights_quantized.wgsl",
             "lm_weights.wgsl",
             "lm_units.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
         ),
-        variants: variants! {
-            "lm_matmul_coopmat32_q4": FORMAT = 3;
-            "lm_matmul_coopmat32_q4_affine": FORMAT = 4;
-            "lm_matmul_coopmat32_nvfp4": FORMAT = 5;
-            "lm_matmul_coopmat32_q4_nl": FORMAT = 6;
-            "lm_matmul_coopmat32_q4_e2m1": FORMAT = 7;
-            "lm_matmul_coopmat32_iq4_xs": FORMAT = 9;
-            "lm_matmul_coopmat32_q4_superblock": FORMAT = 10;
-        },
-        ..MATMUL_COOPMAT32
+        variants: nibble_variants!("lm_matmul_coopmat32"),
+        ..MATMUL_COOPMAT_NIBBLES
     },
     Family {
         aliases: source!(

@@ -120,7 +120,6 @@ pub(crate) const MATMUL_COOPMAT16: u32 = 7;
 pub(super) const GROUP: usize = 32;
 /// Granularity of split columns, for matrix units.
 const STEP: usize = Params::COOPMAT_STEP as usize;
-const STEP32: usize = Params::COOPMAT32_STEP as usize;
 /// Rows of a unit of work.
 const ROWS: usize = 16;
 
@@ -236,7 +235,11 @@ impl Task for LinearTask<'_> {
                     normed.clear();
                     normed.extend(halves.iter().map(|half| half.to_f32()));
                     let parts = parts.max(1) as usize;
-                    let step = if self.form == MATMUL_COOPMAT { STEP } else { STEP32 };
+                    let step = match self.form {
+                        MATMUL_COOPMAT16 => Params::small_coopmat_step(self.format, Params::COOPMAT16_TILE[0]) as usize,
+                        MATMUL_COOPMAT32 => Params::small_coopmat_step(self.format, Params::COOPMAT32_TOKENS) as usize,
+                        _ => STEP,
+                    };
                     let each = columns.div_ceil(step).div_ceil(parts) * step;
                     for part in 0..parts {
                         let own = (part * each).min(columns)..((part + 1) * each).min(columns);

@@ -241,6 +241,7 @@ impl<'a> StepRecorder<'a> {
             let x = self.quantize_i8(input, constants)?;
             let kernel = KernelId::matvec8_packed_dot(format);
             let constants = LmLinear { flags: constants.flags & !LmLinear::NORM, ..*constants };
+            let constants = constants.with_teams(self.features.compute_units);
             let bindings = [codes, scales, x, bias, &self.scratch.unused, &y.range];
             self.dispatch(kernel, constants.vector8_grid(), &bindings, &constants)?;
         } else if tokens > SMALL_BATCH {
@@ -336,7 +337,10 @@ impl<'a> StepRecorder<'a> {
                 let units = self.features.compute_units;
                 let most = self.max_column_splits(constants.tokens as usize, stride) as u32;
                 match small_tile {
-                    Some(tile) => constants.small_coopmat_column_splits(tile, units, most),
+                    Some(tile) => {
+                        let step = LmLinear::small_coopmat_step(format, tile[0]);
+                        constants.small_coopmat_column_splits(tile, step, units, most)
+                    }
                     None => constants.coopmat_column_splits(units, most),
                 }
             }
