@@ -21,6 +21,7 @@ mod driver;
 mod footprint;
 mod job;
 mod run;
+mod spin;
 mod times;
 mod work_ranges;
 mod workers;
