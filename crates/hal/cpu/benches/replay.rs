@@ -1,4 +1,5 @@
-//! Host cost of a recorded dispatch: 1,000 empty kernels recorded once and replayed.
+//! Host cost of a recorded dispatch: 1,000 empty kernels recorded once and replayed. A kernel with a
+//! part for each worker shows what it costs to share it.
 //!
 //! `cargo bench -p roci-cpu --bench replay`
 
@@ -14,7 +15,8 @@ use roci_hal::{Access, Binding, BufferDesc, Code, Deadline, EntryPoint, Error, E
 const DISPATCHES: usize = 1000;
 const REPLAYS: usize = 500;
 
-struct Empty;
+/// Whether each worker gets a part.
+struct Empty(bool);
 
 // SAFETY: it accesses no memory.
 unsafe impl NativeKernel for Empty {
@@ -22,8 +24,8 @@ unsafe impl NativeKernel for Empty {
         &[Access::Read, Access::ReadWrite]
     }
 
-    fn prepare(&self, _launch: &NativeLaunch<'_>) -> Result<usize, String> {
-        Ok(1)
+    fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
+        Ok(if self.0 { launch.workers } else { 1 })
     }
 
     unsafe fn run(&self, _launch: &NativeLaunch<'_>, _part: usize, _parts: usize) {}
@@ -31,32 +33,37 @@ unsafe impl NativeKernel for Empty {
 
 fn main() -> Result<(), Error> {
     let device = Registry::new().with(CpuDriver::new()).open(&"cpu".parse()?, None)?;
-    let entry = EntryPoint {
-        name: "empty".into(),
+    let entry = |name: &str| EntryPoint {
+        name: name.into(),
         workgroup_size: [1, 1, 1],
         bindings: vec![Access::Read, Access::ReadWrite],
         constants: 16,
         in_place: false,
     };
-    let native = NativeEntry { name: "empty".into(), kernel: Arc::new(Empty) };
-    let source =
-        ExecutableSource { label: "empty".into(), entry_points: vec![entry], code: Code::Native(vec![native]) };
-    let kernel = device.load(&source)?.kernel("empty")?;
+    let native = |name: &str, parts| NativeEntry { name: name.into(), kernel: Arc::new(Empty(parts)) };
+    let source = ExecutableSource {
+        label: "empty".into(),
+        entry_points: vec![entry("empty"), entry("shared")],
+        code: Code::Native(vec![native("empty", false), native("shared", true)]),
+    };
+    let executable = device.load(&source)?;
+    let [alone, shared] = [executable.kernel("empty")?, executable.kernel("shared")?];
     let input = device.allocate(BufferDesc::device(256))?;
     let output = device.allocate(BufferDesc::device(256))?;
     println!("{DISPATCHES} empty dispatches, best and median of {REPLAYS} replays, nanoseconds per dispatch");
     println!("{:<28}{:>10}{:>12}{:>14}{:>14}", "bindings", "record", "submit call", "replay best", "replay median");
-    for (name, slots, barriers) in [
-        ("fixed, barriers between", false, true),
-        ("fixed, no barriers", false, false),
-        ("slots, barriers between", true, true),
+    for (name, kernel, slots, barriers) in [
+        ("fixed, barriers between", &alone, false, true),
+        ("fixed, no barriers", &alone, false, false),
+        ("slots, barriers between", &alone, true, true),
+        ("fixed, shared by workers", &shared, false, true),
     ] {
         let bindings: [Binding; 2] =
             if slots { [Binding::slot(0, 256), Binding::slot(1, 256)] } else { [(&input).into(), (&output).into()] };
         let start = Instant::now();
         let mut recorder = device.record();
         for _ in 0..DISPATCHES {
-            recorder.dispatch(&kernel, [1, 1, 1], &bindings, &[0; 16])?;
+            recorder.dispatch(kernel, [1, 1, 1], &bindings, &[0; 16])?;
             if barriers {
                 recorder.barrier();
             }

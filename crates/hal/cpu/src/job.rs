@@ -1,11 +1,15 @@
-//! A segment in execution: workers take its parts until none is left.
+//! A batch in execution: its leader opens one segment after the other, and workers take parts of the
+//! open segment until none is left.
+//!
+//! Helpers stay with the batch and watch the number of opened segments, so that a segment costs no
+//! lock and no wakeup. The leader works too: the batch ends even if no helper ever comes.
 
 #![expect(unsafe_code, reason = "runs the parts of kernels on raw memory")]
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use roci_base::panics;
@@ -14,28 +18,49 @@ use roci_hal::driver::{BatchFault, Completion};
 use roci_hal::profile::CommandTiming;
 
 use crate::run::Run;
+use crate::spin::Spin;
 use crate::times::StepTimes;
 use crate::work_ranges::WorkRanges;
 
-/// Iterations for which the leader spins before it sleeps. Parts are balanced, so the others finish
-/// soon.
-const SPINS: u32 = 2_000;
+/// How long the leader spins before it sleeps. Parts are balanced, so the others finish soon.
+const LEADER_SPIN_TIME: Duration = Duration::from_micros(200);
 /// How often a sleeping leader checks for a lost device and reports the command in flight.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How long a worker spins while a batch is running. The next segment is near, and a wakeup takes
+/// longer than many kernels.
+pub(crate) const SPIN_TIME: Duration = Duration::from_micros(1000);
 
 pub(crate) struct Job {
     run: Arc<Run>,
+    /// Segments in the order in which the leader shares them. A lock for each would cost the workers
+    /// more than a small kernel takes.
+    segments: Vec<OnceLock<SharedSegment>>,
+    /// Number of shared segments so far. The last one is open.
+    opened: AtomicUsize,
+    /// Whether the batch has ended.
+    done: AtomicBool,
+    /// Per worker: index of the command it executes, plus one; 0 when idle.
+    current: Vec<CurrentCommand>,
+    faulted: AtomicBool,
+    fault: Mutex<Option<BatchFault>>,
+    /// Whether the leader sleeps until all parts of the open segment have finished.
+    leader_sleeps: AtomicBool,
+    ended: Condvar,
+}
+
+/// On a cache line of its own, because its worker writes it for every part.
+#[repr(align(64))]
+#[derive(Default)]
+struct CurrentCommand(AtomicUsize);
+
+/// A segment whose parts workers take.
+struct SharedSegment {
     items: Vec<StepParts>,
     ranges: WorkRanges,
     /// Parts that have not finished.
     left: AtomicUsize,
-    /// Per worker: index of the command it executes, plus one; 0 when idle.
-    current: Vec<AtomicUsize>,
     /// Per step; present when the submission is profiled.
     times: Option<StepTimes>,
-    faulted: AtomicBool,
-    fault: Mutex<Option<BatchFault>>,
-    ended: Condvar,
 }
 
 struct StepParts {
@@ -45,11 +70,8 @@ struct StepParts {
     first: usize,
 }
 
-impl Job {
-    /// Creates the job of a segment. `counts` has the number of parts of each step; `timed` records
-    /// when steps run.
-    pub(crate) fn new(run: &Arc<Run>, segment: Range<usize>, counts: &[usize], timed: bool) -> Self {
-        let commands = &run.commands;
+impl SharedSegment {
+    fn new(segment: Range<usize>, counts: &[usize], workers: usize, timed: bool) -> Self {
         let mut total = 0;
         let item = |(step, &parts)| {
             let first = total;
@@ -57,80 +79,150 @@ impl Job {
             StepParts { step, parts, first }
         };
         let items = segment.zip(counts).map(item).collect();
+        let times = timed.then(|| StepTimes::new(counts.len()));
+        Self { items, ranges: WorkRanges::new(total, workers), left: AtomicUsize::new(total), times }
+    }
+}
+
+impl Job {
+    pub(crate) fn new(run: &Arc<Run>) -> Self {
         Self {
             run: Arc::clone(run),
-            items,
-            ranges: WorkRanges::new(total, commands.workers()),
-            left: AtomicUsize::new(total),
-            current: (0..commands.workers()).map(|_| AtomicUsize::new(0)).collect(),
-            times: timed.then(|| StepTimes::new(counts.len())),
+            segments: run.segments().map(|_| OnceLock::new()).collect(),
+            opened: AtomicUsize::new(0),
+            done: AtomicBool::new(false),
+            current: (0..run.commands.workers()).map(|_| CurrentCommand::default()).collect(),
             faulted: AtomicBool::new(false),
             fault: Mutex::default(),
+            leader_sleeps: AtomicBool::new(false),
             ended: Condvar::new(),
         }
     }
 
-    pub(crate) fn has_parts(&self) -> bool {
-        self.ranges.any()
+    /// Opens a segment: workers take its parts from now on. `counts` has the number of parts of each
+    /// step; `timed` records when steps run. Only the leader calls this, once per segment, after all
+    /// parts of the previous one have finished.
+    pub(crate) fn open(&self, segment: Range<usize>, counts: &[usize], timed: bool) {
+        let index = self.opened.load(Ordering::Relaxed);
+        let shared = SharedSegment::new(segment, counts, self.run.commands.workers(), timed);
+        if let Some(place) = self.segments.get(index) {
+            place.get_or_init(|| shared);
+            // Release: what earlier segments wrote is visible to the workers that see the number.
+            // SeqCst: a worker that goes to sleep sees it, or the leader sees the sleeping worker.
+            self.opened.store(index + 1, Ordering::SeqCst);
+        }
     }
 
-    /// Runs parts until none is left to take. The leader also reports progress.
+    /// The open segment.
+    fn segment(&self) -> Option<&SharedSegment> {
+        self.segments.get(self.opened.load(Ordering::SeqCst).checked_sub(1)?)?.get()
+    }
+
+    pub(crate) fn has_parts(&self) -> bool {
+        self.segment().is_some_and(|segment| segment.ranges.any())
+    }
+
+    /// Ends the work of all helpers.
+    pub(crate) fn finish(&self) {
+        self.done.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// Runs parts of the open segment until none is left to take. The leader also reports progress.
     pub(crate) fn work(&self, worker: usize, leader: Option<&Completion>) {
-        while let Some(part) = self.ranges.take(worker) {
-            let index = self.items.partition_point(|item| item.first <= part) - 1;
-            let item = &self.items[index];
+        let Some(segment) = self.segment() else { return };
+        let mut ran = 0;
+        while let Some(part) = segment.ranges.take(worker) {
+            let index = segment.items.partition_point(|item| item.first <= part) - 1;
+            let item = &segment.items[index];
             let command = self.run.commands.steps[item.step].command;
-            self.current[worker].store(command + 1, Ordering::Relaxed);
+            self.current[worker].0.store(command + 1, Ordering::Relaxed);
             if let Some(completion) = leader {
                 completion.progress(command);
             }
             let run = || run_part(&self.run, item.step, part - item.first, item.parts);
-            let timed = || self.times.as_ref().map_or_else(run, |times| times.record(index, run));
+            let timed = || segment.times.as_ref().map_or_else(run, |times| times.record(index, run));
             if !self.faulted.load(Ordering::Relaxed)
                 && let Err(fault) = timed()
             {
                 self.faulted.store(true, Ordering::Relaxed);
                 self.lock().get_or_insert(fault);
             }
-            self.current[worker].store(0, Ordering::Relaxed);
-            // Release: the part's writes are visible to the thread that sees the count reach zero.
-            if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                // Take the lock so that a leader between its check and its sleep does not miss the
-                // wakeup.
-                drop(self.lock());
-                self.ended.notify_all();
+            ran += 1;
+        }
+        if ran == 0 {
+            return;
+        }
+        self.current[worker].0.store(0, Ordering::Relaxed);
+        // Release: the parts' writes are visible to the thread that sees the count reach zero.
+        // SeqCst: a leader that goes to sleep sees the zero, or this thread sees the leader.
+        if segment.left.fetch_sub(ran, Ordering::SeqCst) == ran && self.leader_sleeps.load(Ordering::SeqCst) {
+            // Take the lock so that a leader between its check and its sleep does not miss the
+            // wakeup.
+            drop(self.lock());
+            self.ended.notify_all();
+        }
+    }
+
+    /// Works on one segment after the other until the batch ends, or `leave` says so. Returns false
+    /// if no segment was opened for [`SPIN_TIME`].
+    pub(crate) fn help(&self, worker: usize, leave: impl Fn() -> bool) -> bool {
+        let mut seen = usize::MAX;
+        let mut spin = Spin::new(SPIN_TIME);
+        loop {
+            // Acquire, with the store in `open`: the writes of earlier segments are visible.
+            let opened = self.opened.load(Ordering::Acquire);
+            if opened != seen {
+                seen = opened;
+                self.work(worker, None);
+                spin = Spin::new(SPIN_TIME);
+            } else if self.is_done() || leave() {
+                return true;
+            } else if !spin.wait() {
+                return false;
             }
         }
     }
 
-    /// Waits for parts that other workers run. Returns `false` if the device was lost meanwhile.
+    /// Waits for parts of the open segment that other workers run. Returns `false` if the device was
+    /// lost meanwhile.
     pub(crate) fn wait(&self, completion: &Completion, stopped: &AtomicBool) -> bool {
-        for _ in 0..SPINS {
-            if self.left.load(Ordering::Acquire) == 0 {
+        let Some(segment) = self.segment() else { return true };
+        let mut spin = Spin::new(LEADER_SPIN_TIME);
+        while spin.wait() {
+            if segment.left.load(Ordering::Acquire) == 0 {
                 return true;
             }
-            std::hint::spin_loop();
         }
         let mut guard = self.lock();
-        while self.left.load(Ordering::Acquire) > 0 {
+        self.leader_sleeps.store(true, Ordering::SeqCst);
+        while segment.left.load(Ordering::SeqCst) > 0 {
             if stopped.load(Ordering::Relaxed) {
                 return false;
             }
-            if let Some(command) = self.current.iter().map(|current| current.load(Ordering::Relaxed)).find(|c| *c > 0) {
+            let mut current = self.current.iter().map(|current| current.0.load(Ordering::Relaxed));
+            if let Some(command) = current.find(|command| *command > 0) {
                 completion.progress(command - 1);
             }
             guard = wait_for(&self.ended, guard, POLL_INTERVAL);
         }
+        self.leader_sleeps.store(false, Ordering::Relaxed);
         true
     }
 
-    /// When the steps ran; empty unless the job is timed.
+    /// When the steps of the open segment ran; empty unless it is timed.
     pub(crate) fn spans(&self) -> impl Iterator<Item = CommandTiming> {
-        let span = |(index, item): (usize, &StepParts)| {
-            let command = self.run.commands.steps[item.step].command;
-            self.times.as_ref().map(|times| times.span(index, command))
+        let span = |segment: &'_ SharedSegment, index: usize| {
+            let command = self.run.commands.steps[segment.items[index].step].command;
+            segment.times.as_ref().map(|times| times.span(index, command))
         };
-        self.items.iter().enumerate().filter_map(span)
+        let indices = |segment: &SharedSegment| 0..segment.items.len();
+        self.segment()
+            .into_iter()
+            .flat_map(move |segment| indices(segment).filter_map(move |index| span(segment, index)))
     }
 
     pub(crate) fn fault(&self) -> Option<BatchFault> {

@@ -9,8 +9,8 @@
 //! `commands` splits such commands into segments, `workers` delays such batches.
 //!
 //! Reading order: `driver` (enumeration), `device` (the HAL's traits), `commands` (a recording
-//! prepared for replay), `run` (one batch in execution), `workers` (the threads), `job` (a segment
-//! whose parts workers share).
+//! prepared for replay), `run` (one batch in execution), `workers` (the threads), `job` (a batch
+//! whose segments workers share), `spin` (how they wait for the next one).
 
 #![deny(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod driver;
 mod footprint;
 mod job;
 mod run;
+mod spin;
 mod times;
 mod work_ranges;
 mod workers;

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct WorkRanges(Vec<WorkRange>);
 
 /// Start (high half) and end (low half) of a range in one word, so that both are updated
-/// atomically.
+/// atomically. Each has its own cache line: workers take parts at the same time.
+#[repr(align(64))]
 struct WorkRange(AtomicU64);
 
 impl WorkRanges {
@@ -45,7 +46,7 @@ impl WorkRange {
             let rest = if front { (first + 1) << 32 | end } else { first << 32 | end.wrapping_sub(1) };
             (first < end).then_some(rest)
         };
-        // Relaxed: the lock under which the worker found the job orders the memory that parts read.
+        // Relaxed: `Job::open` orders the memory that parts read.
         let (first, end) = ends(self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).ok()?);
         Some(if front { first } else { end - 1 } as usize)
     }

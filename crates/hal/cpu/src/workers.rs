@@ -4,23 +4,19 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use roci_base::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 use roci_hal::driver::{BatchFault, Completion};
 use roci_hal::profile::CommandTiming;
 
 use crate::affinity::{pin, processors_for};
-use crate::job::{Job, count, run_part};
+use crate::job::{Job, SPIN_TIME, count, run_part};
 use crate::run::Run;
+use crate::spin::Spin;
 
 /// Number of queued batches considered for starting. Batches behind this window wait.
 const WINDOW: usize = 64;
-/// How long an idle worker spins while a batch is running. The next segment is near, and a wakeup
-/// takes longer than many kernels.
-const SPIN_TIME: Duration = Duration::from_micros(1000);
-/// Spin iterations between two reads of the clock.
-const SPINS_PER_CLOCK_READ: usize = 32;
 
 pub(crate) struct Workers {
     state: Mutex<State>,
@@ -28,6 +24,10 @@ pub(crate) struct Workers {
     stopped: AtomicBool,
     /// Number of tasks ever posted; spinning workers watch it.
     posted: AtomicUsize,
+    /// Number of sleeping workers; changes under the lock.
+    asleep: AtomicUsize,
+    /// Number of jobs; changes under the lock.
+    sharing: AtomicUsize,
     count: usize,
 }
 
@@ -36,7 +36,6 @@ struct State {
     queue: VecDeque<QueuedRun>,
     running: Vec<Arc<Run>>,
     jobs: Vec<Arc<Job>>,
-    asleep: usize,
 }
 
 struct QueuedRun {
@@ -46,7 +45,8 @@ struct QueuedRun {
 
 enum Task {
     Lead(QueuedRun),
-    Help(Arc<Job>),
+    /// With the number of tasks posted before.
+    Help(Arc<Job>, usize),
 }
 
 impl Workers {
@@ -56,6 +56,8 @@ impl Workers {
             wake: Condvar::new(),
             stopped: AtomicBool::new(false),
             posted: AtomicUsize::new(0),
+            asleep: AtomicUsize::new(0),
+            sharing: AtomicUsize::new(0),
             count,
         });
         let processors = processors_for(count);
@@ -86,7 +88,7 @@ impl Workers {
             } else {
                 state.queue.push_back(QueuedRun { run, completion });
                 self.posted.fetch_add(1, Ordering::Relaxed);
-                self.wake_workers(&state, 1);
+                self.wake_workers(1);
                 None
             }
         };
@@ -107,58 +109,69 @@ impl Workers {
     }
 
     fn work(&self, index: usize) {
-        while let Some(task) = self.next_task() {
-            match task {
+        let mut busy = false;
+        while let Some(task) = self.next_task(busy) {
+            busy = match task {
                 Task::Lead(QueuedRun { run, completion }) => {
                     let result = self.lead(index, &run, &completion);
                     self.retire(&run);
                     drop(run);
                     completion.finish(result);
+                    true
                 }
-                Task::Help(job) => job.work(index, None),
+                Task::Help(job, posted) => {
+                    let leave =
+                        || self.posted.load(Ordering::Relaxed) != posted || self.stopped.load(Ordering::Relaxed);
+                    job.help(index, leave)
+                }
             }
         }
     }
 
-    fn next_task(&self) -> Option<Task> {
+    /// Waits for something to do. A `busy` worker, which has just worked, spins before it sleeps:
+    /// the next batch often follows soon.
+    fn next_task(&self, busy: bool) -> Option<Task> {
         let mut state = self.lock();
-        let mut spun = false;
+        let mut spins = busy;
         loop {
             if self.stopped.load(Ordering::Relaxed) {
                 return None;
             }
+            let posted = self.posted.load(Ordering::Relaxed);
             if let Some(job) = state.jobs.iter().find(|job| job.has_parts()) {
-                return Some(Task::Help(Arc::clone(job)));
+                return Some(Task::Help(Arc::clone(job), posted));
             }
             if let Some(waiting) = state.take_ready() {
                 return Some(Task::Lead(waiting));
             }
-            if !spun && !state.running.is_empty() {
-                let posted = self.posted.load(Ordering::Relaxed);
+            if let Some(job) = state.jobs.iter().find(|job| spins && !job.is_done()) {
+                return Some(Task::Help(Arc::clone(job), posted));
+            }
+            if spins {
                 drop(state);
-                self.spin(posted);
-                spun = true;
+                spins = self.spin(posted);
                 state = self.lock();
                 continue;
             }
-            state.asleep += 1;
-            state = wait(&self.wake, state);
-            state.asleep -= 1;
-            spun = false;
+            self.asleep.fetch_add(1, Ordering::SeqCst);
+            // A leader that did not see this worker asleep has opened its segment before.
+            if !state.jobs.iter().any(|job| job.has_parts()) {
+                state = wait(&self.wake, state);
+            }
+            self.asleep.fetch_sub(1, Ordering::SeqCst);
+            spins = !state.running.is_empty();
         }
     }
 
-    /// Spins until a task is posted after `seen`, or the time is up.
-    fn spin(&self, seen: usize) {
-        let began = Instant::now();
-        while began.elapsed() < SPIN_TIME {
-            for _ in 0..SPINS_PER_CLOCK_READ {
-                if self.posted.load(Ordering::Relaxed) != seen || self.stopped.load(Ordering::Relaxed) {
-                    return;
-                }
-                std::hint::spin_loop();
+    /// Spins until a task is posted after `seen`. Returns false if that takes too long.
+    fn spin(&self, seen: usize) -> bool {
+        let mut spin = Spin::new(SPIN_TIME);
+        while self.posted.load(Ordering::Relaxed) == seen && !self.stopped.load(Ordering::Relaxed) {
+            if !spin.wait() {
+                return false;
             }
         }
+        true
     }
 
     /// Executes a batch. Segments that are large enough are shared with the other workers.
@@ -168,6 +181,7 @@ impl Workers {
         // Parts per step of the segment. Queried once, because each query validates the launch.
         let mut counts = Vec::new();
         let mut spans = completion.wants_timing().then(Vec::new);
+        let mut team = None;
         for segment in run.segments() {
             if self.stopped.load(Ordering::Relaxed) {
                 return Ok(());
@@ -179,7 +193,10 @@ impl Workers {
             }
             // Kernels return one part for work that is too small to share.
             if self.count > 1 && counts.iter().any(|&parts| parts > 1) {
-                self.share(index, run, segment, &counts, completion, spans.as_mut())?;
+                let team = team.get_or_insert_with(|| Team::new(self, run));
+                if !team.run(index, segment, &counts, completion, spans.as_mut())? {
+                    return Ok(());
+                }
                 continue;
             }
             for (step, &parts) in segment.zip(&counts) {
@@ -197,51 +214,82 @@ impl Workers {
         Ok(())
     }
 
-    fn share(
-        &self,
-        index: usize,
-        run: &Arc<Run>,
-        segment: Range<usize>,
-        counts: &[usize],
-        completion: &Completion,
-        spans: Option<&mut Vec<CommandTiming>>,
-    ) -> Result<(), BatchFault> {
-        let job = Arc::new(Job::new(run, segment, counts, spans.is_some()));
-        {
-            let mut state = self.lock();
-            state.jobs.push(Arc::clone(&job));
-            self.posted.fetch_add(1, Ordering::Relaxed);
-            self.wake_workers(&state, self.count - 1);
-        }
-        job.work(index, Some(completion));
-        self.lock().jobs.retain(|other| !Arc::ptr_eq(other, &job));
-        // If the device was lost meanwhile, the result no longer matters. A part that still runs
-        // keeps the run alive.
-        if !job.wait(completion, &self.stopped) {
-            return Ok(());
-        }
-        if let Some(spans) = spans {
-            spans.extend(job.spans());
-        }
-        job.fault().map_or(Ok(()), Err)
-    }
-
     /// Removes a finished batch; batches that conflict with it may start.
     fn retire(&self, run: &Arc<Run>) {
         let mut state = self.lock();
         state.running.retain(|other| !Arc::ptr_eq(other, run));
-        self.wake_workers(&state, state.queue.len());
+        self.wake_workers(state.queue.len());
     }
 
-    /// Wakes up to `count` sleeping workers.
-    fn wake_workers(&self, state: &State, count: usize) {
-        for _ in 0..count.min(state.asleep) {
-            self.wake.notify_one();
+    /// Wakes up to `count` sleeping workers. The caller holds the lock.
+    fn wake_workers(&self, count: usize) {
+        let asleep = self.asleep.load(Ordering::SeqCst);
+        if count >= asleep && asleep > 1 {
+            self.wake.notify_all();
+        } else {
+            (0..count.min(asleep)).for_each(|_| self.wake.notify_one());
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+}
+
+/// The workers that execute a batch together with its leader.
+struct Team<'a> {
+    workers: &'a Workers,
+    job: Arc<Job>,
+}
+
+impl<'a> Team<'a> {
+    fn new(workers: &'a Workers, run: &Arc<Run>) -> Self {
+        let job = Arc::new(Job::new(run));
+        let mut state = workers.lock();
+        state.jobs.push(Arc::clone(&job));
+        workers.sharing.store(state.jobs.len(), Ordering::Relaxed);
+        workers.posted.fetch_add(1, Ordering::Relaxed);
+        Self { workers, job }
+    }
+
+    /// Executes a segment. Returns false if the device was lost.
+    fn run(
+        &self,
+        index: usize,
+        segment: Range<usize>,
+        counts: &[usize],
+        completion: &Completion,
+        spans: Option<&mut Vec<CommandTiming>>,
+    ) -> Result<bool, BatchFault> {
+        let Self { workers, job } = self;
+        job.open(segment, counts, spans.is_some());
+        if workers.sharing.load(Ordering::Relaxed) > 1 {
+            // Workers that spin for the next segment of another batch look again.
+            workers.posted.fetch_add(1, Ordering::Relaxed);
+        }
+        if workers.asleep.load(Ordering::SeqCst) > 0 {
+            let _state = workers.lock();
+            workers.wake_workers(workers.count - 1);
+        }
+        job.work(index, Some(completion));
+        // If the device was lost meanwhile, the result no longer matters. A part that still runs
+        // keeps the run alive.
+        if !job.wait(completion, &workers.stopped) {
+            return Ok(false);
+        }
+        if let Some(spans) = spans {
+            spans.extend(job.spans());
+        }
+        job.fault().map_or(Ok(true), Err)
+    }
+}
+
+impl Drop for Team<'_> {
+    fn drop(&mut self) {
+        self.job.finish();
+        let mut state = self.workers.lock();
+        state.jobs.retain(|other| !Arc::ptr_eq(other, &self.job));
+        self.workers.sharing.store(state.jobs.len(), Ordering::Relaxed);
     }
 }
 

@@ -198,6 +198,89 @@ fn commands_without_a_barrier_on_the_same_memory_do_not_race() {
     assert_eq!(words(&device, &buffer), vec![60; 1024]);
 }
 
+/// Mixes the words of one buffer into another; each part writes its own words and reads words of
+/// other parts.
+struct Mix;
+
+impl Mix {
+    const WORDS: usize = 1 << 10;
+
+    fn word(source: &[u32], at: usize) -> u32 {
+        source[(at * 7 + 3) % source.len()].wrapping_mul(31).wrapping_add(at as u32)
+    }
+}
+
+// SAFETY: each part writes its own words of the second binding, and the first is only read.
+unsafe impl NativeKernel for Mix {
+    fn accesses(&self) -> &[Access] {
+        &[Access::Read, Access::ReadWrite]
+    }
+
+    fn prepare(&self, launch: &NativeLaunch<'_>) -> Result<usize, String> {
+        Ok(3 * launch.workers)
+    }
+
+    unsafe fn run(&self, launch: &NativeLaunch<'_>, part: usize, parts: usize) {
+        let [source, target] = launch.bindings else { return };
+        // SAFETY: live memory of this length that nothing writes meanwhile.
+        let source = unsafe { std::slice::from_raw_parts(source.pointer.cast::<u32>(), Self::WORDS) };
+        let edge = |part: usize| Self::WORDS * part / parts;
+        for at in edge(part)..edge(part + 1) {
+            // SAFETY: a word of this part.
+            unsafe { target.pointer.cast::<u32>().add(at).write(Self::word(source, at)) };
+        }
+    }
+}
+
+#[test]
+fn a_segment_sees_the_writes_of_all_parts_of_the_one_before() {
+    for workers in [2, 5, 16] {
+        let device = open(&format!("cpu?threads={workers}"), None).unwrap();
+        let entry = EntryPoint {
+            name: "mix".into(),
+            workgroup_size: [1, 1, 1],
+            bindings: vec![Access::Read, Access::ReadWrite],
+            constants: 0,
+            in_place: false,
+        };
+        let native = NativeEntry { name: "mix".into(), kernel: Arc::new(Mix) };
+        let source =
+            ExecutableSource { label: "mix".into(), entry_points: vec![entry], code: Code::Native(vec![native]) };
+        let mix = device.load(&source).unwrap().kernel("mix").unwrap();
+        let queue = device.queue(0).unwrap();
+        // Two independent chains of segments, whose helpers change between them.
+        let chains: Vec<_> = (0..2)
+            .map(|_| {
+                let buffers: Vec<Buffer> =
+                    (0..2).map(|_| device.allocate(BufferDesc::host(4 * Mix::WORDS as u64)).unwrap()).collect();
+                buffers[0].map().unwrap().fill(0);
+                let mut recorder = device.record();
+                for step in 0..100 {
+                    recorder
+                        .dispatch(&mix, [1, 1, 1], &[(&buffers[step % 2]).into(), (&buffers[1 - step % 2]).into()], &[])
+                        .unwrap();
+                    recorder.barrier();
+                }
+                (buffers, recorder.finish().unwrap(), device.semaphore(0))
+            })
+            .collect();
+        let replays = 20;
+        for replay in 0..replays {
+            for (_, commands, done) in &chains {
+                queue.submit(commands, Submit::new().wait(done, replay).signal(done, replay + 1)).unwrap();
+            }
+        }
+        let mut expected = vec![0; Mix::WORDS];
+        for _ in 0..100 * replays {
+            expected = (0..Mix::WORDS).map(|at| Mix::word(&expected, at)).collect::<Vec<u32>>();
+        }
+        for (buffers, _, done) in &chains {
+            done.wait(replays, Deadline::default()).unwrap();
+            assert!(words(&device, &buffers[0]) == expected, "{workers} workers");
+        }
+    }
+}
+
 #[test]
 fn an_endless_kernel_loses_the_device_but_not_the_process() {
     let device = open("cpu?threads=2", Some(Duration::from_millis(500))).unwrap();

@@ -100,6 +100,13 @@ pub(crate) trait Int8: Copy + 'static {
     /// Loads a lookup table.
     fn table(self, codes: &[u8; 16]) -> Self::Table;
 
+    /// The low and the high nibbles of all bytes.
+    fn split_nibbles(self, line: Self::Codes) -> [Self::Codes; 2];
+
+    /// Adds `bits` more bits, from bit `at` of the bytes of `high` on, above the nibbles of `low`, and
+    /// then `bias`.
+    fn with_high_bits(self, low: Self::Codes, high: Self::Codes, at: usize, bits: usize, bias: u8) -> Self::Codes;
+
     /// Looks up the low and the high nibbles of all bytes in the table.
     fn lookup_nibbles(self, line: Self::Codes, table: Self::Table) -> [Self::Codes; 2];
 
@@ -232,6 +239,17 @@ impl Int8 for Portable {
     #[inline(always)]
     fn table(self, codes: &[u8; 16]) -> [u8; 16] {
         *codes
+    }
+
+    #[inline(always)]
+    fn split_nibbles(self, line: [u8; LINE]) -> [[u8; LINE]; 2] {
+        [line.map(|byte| byte & 0xf), line.map(|byte| byte >> 4)]
+    }
+
+    #[inline(always)]
+    fn with_high_bits(self, low: [u8; LINE], high: [u8; LINE], at: usize, bits: usize, bias: u8) -> [u8; LINE] {
+        let mask = (1 << bits) - 1;
+        std::array::from_fn(|i| (low[i] | (high[i] >> at & mask) << 4).wrapping_add(bias))
     }
 
     #[inline(always)]

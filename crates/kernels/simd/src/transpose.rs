@@ -5,15 +5,16 @@ use crate::int8::{LINE, LINE_COLUMNS, ROWS};
 /// Four words: one column of four rows, or one row of four columns.
 type Words4 = [u32; 4];
 
-/// Writes word `w` of each row to line `w`; `W` is a multiple of four.
+/// Writes word `w` of each row to line `w`.
 #[inline(always)]
 pub(crate) fn transpose_words<const W: usize>(rows: &[[u32; W]; ROWS], lines: &mut [[u8; LINE]]) {
-    const { assert!(W.is_multiple_of(4)) };
     // Four lines at a time, each written from start to end.
-    for (lines, first) in lines.as_chunks_mut::<4>().0.iter_mut().zip((0..W).step_by(4)) {
+    for (lines, first) in lines[..W].chunks_mut(4).zip((0..W).step_by(4)) {
         let mut squares = [[[0; 4]; 4]; ROWS / 4];
         for (square, rows) in squares.iter_mut().zip(rows.as_chunks::<4>().0) {
-            *square = transpose_square(rows.map(|row| [row[first], row[first + 1], row[first + 2], row[first + 3]]));
+            // The last lines may be fewer than four.
+            let at = |word: usize| (first + word).min(W - 1);
+            *square = transpose_square(rows.map(|row| [row[first], row[at(1)], row[at(2)], row[at(3)]]));
         }
         for (w, line) in lines.iter_mut().enumerate() {
             for (square, target) in squares.iter().zip(line.as_chunks_mut::<{ 4 * LINE_COLUMNS }>().0) {

@@ -141,13 +141,31 @@ impl Int8 for Avx2 {
     }
 
     #[inline(always)]
-    fn lookup_nibbles(self, line: [__m256i; 2], table: __m256i) -> [[__m256i; 2]; 2] {
+    fn split_nibbles(self, line: [__m256i; 2]) -> [[__m256i; 2]; 2] {
         // SAFETY: the token proves AVX2.
         let mask = [unsafe { _mm256_set1_epi8(0xf) }; 2];
-        let table = [table; 2];
-        let low = both!(_mm256_and_si256(line, mask));
         let high = both!(_mm256_srli_epi16::<4>(line));
+        [both!(_mm256_and_si256(line, mask)), both!(_mm256_and_si256(high, mask))]
+    }
+
+    #[inline(always)]
+    fn with_high_bits(self, low: [__m256i; 2], high: [__m256i; 2], at: usize, bits: usize, bias: u8) -> [__m256i; 2] {
+        // Bits of a neighboring byte do not pass the mask. SAFETY: the token proves AVX2.
+        let (mask, bias) =
+            unsafe { (_mm256_set1_epi8((((1 << bits) - 1) << 4) as i8), _mm256_set1_epi8(bias.cast_signed())) };
+        // SAFETY: every x86-64 CPU has SSE2.
+        let count = [unsafe { _mm_cvtsi32_si128(at.abs_diff(4) as i32) }; 2];
+        let high = if at < 4 { both!(_mm256_sll_epi16(high, count)) } else { both!(_mm256_srl_epi16(high, count)) };
+        let (mask, bias) = ([mask; 2], [bias; 2]);
         let high = both!(_mm256_and_si256(high, mask));
+        let codes = both!(_mm256_or_si256(low, high));
+        both!(_mm256_add_epi8(codes, bias))
+    }
+
+    #[inline(always)]
+    fn lookup_nibbles(self, line: [__m256i; 2], table: __m256i) -> [[__m256i; 2]; 2] {
+        let table = [table; 2];
+        let [low, high] = self.split_nibbles(line);
         [both!(_mm256_shuffle_epi8(table, low)), both!(_mm256_shuffle_epi8(table, high))]
     }
 
@@ -394,6 +412,24 @@ impl Int8 for Vnni {
         let table = unsafe { _mm_loadu_si128(codes.as_ptr().cast()) };
         // SAFETY: the token proves AVX-512.
         unsafe { _mm512_broadcast_i32x4(table) }
+    }
+
+    #[inline(always)]
+    fn split_nibbles(self, line: __m512i) -> [__m512i; 2] {
+        split_nibbles(line)
+    }
+
+    #[inline(always)]
+    fn with_high_bits(self, low: __m512i, high: __m512i, at: usize, bits: usize, bias: u8) -> __m512i {
+        // Bits of a neighboring byte do not pass the mask. SAFETY: the token proves AVX-512.
+        let (mask, bias) =
+            unsafe { (_mm512_set1_epi8((((1 << bits) - 1) << 4) as i8), _mm512_set1_epi8(bias.cast_signed())) };
+        // SAFETY: every x86-64 CPU has SSE2.
+        let count = unsafe { _mm_cvtsi32_si128(at.abs_diff(4) as i32) };
+        // SAFETY: the token proves AVX-512.
+        let high = unsafe { if at < 4 { _mm512_sll_epi16(high, count) } else { _mm512_srl_epi16(high, count) } };
+        // SAFETY: as above.
+        unsafe { _mm512_add_epi8(_mm512_or_si512(low, _mm512_and_si512(high, mask)), bias) }
     }
 
     #[inline(always)]

@@ -40,6 +40,7 @@ mod norms;
 mod options;
 mod pack;
 mod pack_compact;
+mod pack_panels;
 mod per_layer;
 mod prediction;
 mod recorder;

@@ -1,7 +1,5 @@
 //! The matrices of experts for CPU-only kernels: in place in the file, or packed.
 
-use std::sync::{Mutex, PoisonError};
-
 use roci_gguf::Type;
 use roci_hal::BufferRange;
 use roci_kernels::native::lm_cpu;
@@ -9,6 +7,7 @@ use roci_kernels::params::LmExpertsPacked;
 use roci_lm::architecture::blocks::Matrix;
 
 use crate::Error;
+use crate::pack_panels::{PackSource, Packing};
 use crate::weights::{WeightLoader, unsupported_scale};
 
 /// Unit of file offsets in bytes.
@@ -99,8 +98,7 @@ impl WeightLoader<'_> {
         for (start, step) in starts.into_iter().zip(steps).take(projections.len()) {
             for expert in 0..count as u64 {
                 let start = (u64::from(start) + expert * u64::from(step)) * UNIT as u64;
-                self.fault_in(&buffer.range(start, bytes)?)?;
-                self.progress.add(bytes);
+                self.fault_in(buffer.range(start, bytes)?);
             }
         }
         let by_expert = (0..count).flat_map(|expert| projections.iter().map(move |matrices| &matrices[expert]));
@@ -139,31 +137,10 @@ impl WeightLoader<'_> {
             sources.push(source.ok_or_else(|| Error::too_short(&matrix.tensor))?);
         }
         let matrix_bytes = lm_cpu::packed_bytes(kind, rows, columns).map_err(wrong)?;
-        let panel_bytes = lm_cpu::panel_bytes(kind, columns).map_err(wrong)?;
         let weights = self.allocate((matrix_bytes * matrices.len()) as u64)?;
-        let mut mapping = weights.buffer().map()?;
-        let panels = rows.div_ceil(lm_cpu::ROWS);
-        let result = Mutex::new(Ok(()));
-        // Threads take panels from a shared iterator for load balance.
-        let next = Mutex::new(mapping[..matrix_bytes * matrices.len()].chunks_mut(panel_bytes).enumerate());
-        std::thread::scope(|threads| {
-            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-                let (result, next, sources) = (&result, &next, &sources);
-                threads.spawn(move || {
-                    let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
-                    while let Some((index, target)) = take() {
-                        let (expert, panel) = (index / panels, index % panels);
-                        let packed = lm_cpu::pack_rows(kind, sources[expert], columns, panel..panel + 1, target);
-                        self.progress.add((lm_cpu::ROWS.min(rows - panel * lm_cpu::ROWS) * row_bytes) as u64);
-                        if let Err(error) = packed {
-                            *result.lock().unwrap_or_else(PoisonError::into_inner) = Err(wrong(error));
-                        }
-                    }
-                });
-            }
-        });
-        drop(mapping);
-        result.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+        let sources = sources.into_iter().map(|source| PackSource { rows, slices: vec![source] }).collect();
+        let target = weights.buffer().map()?;
+        self.pending().pack(Packing { target, kind, columns, row_bytes, sources });
         let step =
             u32::try_from(matrix_bytes / UNIT).map_err(|_| Error::file("the experts of a layer are too large"))?;
         Ok(NativeExperts {

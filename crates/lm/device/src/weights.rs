@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use roci_gguf::{Gguf, Type};
 use roci_hal::{Buffer, BufferDesc, BufferRange, Device};
@@ -15,6 +15,7 @@ use crate::Error;
 use crate::bindings::rows_per_shard;
 use crate::pack::{GROUP, format_of, pack_row};
 use crate::pack_compact;
+use crate::pack_panels::{PackSource, Packing, Pending};
 use crate::upload::UploadQueue;
 
 /// Bytes per upload.
@@ -149,6 +150,7 @@ pub(crate) struct WeightLoader<'a> {
     unscaled: Mutex<BTreeSet<String>>,
     /// Upload queue, created on first use.
     upload: Mutex<Option<UploadQueue>>,
+    pending: Mutex<Pending<'a>>,
 }
 
 /// The error for a factor of all weights of a matrix whose type has no factor.
@@ -180,6 +182,7 @@ impl<'a> WeightLoader<'a> {
             files: Mutex::default(),
             unscaled: Mutex::default(),
             upload: Mutex::default(),
+            pending: Mutex::default(),
         }
     }
 
@@ -242,7 +245,11 @@ impl<'a> WeightLoader<'a> {
             let scale = scales.first().copied().unwrap_or(1.0);
             let storage = match self.in_place(rows, kind, columns, scale)? {
                 Some(storage) => storage,
-                None => self.packed(rows, &tensors, kind, columns, scale)?,
+                None => {
+                    let (storage, packing) = self.packed(rows, &tensors, kind, columns, scale)?;
+                    self.pending().pack(packing);
+                    storage
+                }
             };
             vec![Shard { first_row: 0, rows: count, storage }]
         } else {
@@ -261,7 +268,10 @@ impl<'a> WeightLoader<'a> {
         let tensors = [(bytes.as_slice(), bytes.len() / count.max(1))];
         let padded = columns.next_multiple_of(GROUP);
         let shards = if self.native_kernels {
-            let storage = self.packed(&rows, &tensors, kind, columns, 1.0)?;
+            let (storage, packing) = self.packed(&rows, &tensors, kind, columns, 1.0)?;
+            let mut pending = Pending::default();
+            pending.pack(packing);
+            pending.run(self.progress)?;
             vec![Shard { first_row: 0, rows: count, storage }]
         } else {
             self.planar(&rows, &tensors, &[1.0], kind, padded)?
@@ -341,8 +351,7 @@ impl<'a> WeightLoader<'a> {
         Ok(shards)
     }
 
-    /// Maps rows in the file, if the CPU's kernels support their type. Their pages are faulted in
-    /// here, so that the first token is as fast as the next.
+    /// Maps rows in the file, if the CPU's kernels support their type.
     fn in_place(
         &self,
         rows: &MatrixRows<'_>,
@@ -380,16 +389,24 @@ impl<'a> WeightLoader<'a> {
         };
         for (part, start) in rows.matrices.iter().zip(segments.starts) {
             let bytes = (part.outputs() * row_bytes) as u64;
-            self.fault_in(&buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?)?;
-            self.progress.add(bytes);
+            self.fault_in(buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?);
         }
         Ok(Some(Storage::InPlace { file: buffer.whole(), kind, segments, scale }))
     }
 
-    /// Reads a mapped range in advance, so that the first token is as fast as the next one. Does
-    /// nothing if that would evict other pages.
-    pub(crate) fn fault_in(&self, range: &BufferRange) -> Result<(), Error> {
-        if self.from_file { Ok(()) } else { Ok(range.prefetch()?) }
+    /// Has [`finish`](Self::finish) read a mapped range, so that the first token is as fast as the
+    /// next one; not if that would evict other pages.
+    pub(crate) fn fault_in(&self, range: BufferRange) {
+        if self.from_file {
+            self.progress.add(range.length());
+        } else {
+            self.pending().read(range);
+        }
+    }
+
+    /// The work left for [`finish`](Self::finish).
+    pub(crate) fn pending(&self) -> MutexGuard<'_, Pending<'a>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The file of a tensor, mapped as a buffer; `None` if the device does not support that.
@@ -403,57 +420,24 @@ impl<'a> WeightLoader<'a> {
         Ok(files.entry(location.index).or_insert(mapped).clone())
     }
 
-    /// Packs rows for CPU-only kernels.
-    fn packed(
+    /// A buffer for rows that are packed for CPU-only kernels, and the work that this takes.
+    fn packed<'f>(
         &self,
         rows: &MatrixRows<'_>,
-        tensors: &[(&[u8], usize)],
+        tensors: &[(&'f [u8], usize)],
         kind: Type,
         columns: usize,
         scale: f32,
-    ) -> Result<Storage, Error> {
+    ) -> Result<(Storage, Packing<'f>), Error> {
         let wrong = |error: lm_cpu::PackError| Error::file(error.to_string());
         let count = rows.count();
         let buffer = self.allocate(lm_cpu::packed_bytes(kind, count, columns).map_err(wrong)? as u64)?;
-        let group = lm_cpu::panel_bytes(kind, columns).map_err(wrong)?;
-        let groups = count.div_ceil(lm_cpu::ROWS);
-        let row_bytes = tensors[0].1;
-        let result = Mutex::new(Ok(()));
-        let mut mapping = buffer.buffer().map()?;
-        // Threads take groups of rows from a shared iterator, for load balance.
-        let next = Mutex::new(mapping[..groups * group].chunks_mut(group).enumerate());
-        std::thread::scope(|threads| {
-            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(groups.max(1)) {
-                let (result, next) = (&result, &next);
-                threads.spawn(move || {
-                    let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
-                    while let Some((index, target)) = take() {
-                        let first = index * lm_cpu::ROWS;
-                        let here = lm_cpu::ROWS.min(count - first);
-                        // Rows that are contiguous in the file are packed from there, others from a
-                        // copy.
-                        let source = if rows.interleave > 1 { None } else { contiguous(rows, tensors, first, here) };
-                        let outcome = match source {
-                            Some(source) => lm_cpu::pack_rows(kind, source, columns, 0..1, target),
-                            None => {
-                                let copy: Vec<u8> =
-                                    (first..first + here).flat_map(|row| rows.row(tensors, row)).copied().collect();
-                                lm_cpu::pack_rows(kind, &copy, columns, 0..1, target)
-                            }
-                        };
-                        self.progress.add((here * row_bytes) as u64);
-                        if let Err(error) = outcome
-                            && let Ok(mut result) = result.lock()
-                        {
-                            *result = Err(Error::file(error.to_string()));
-                        }
-                    }
-                });
-            }
-        });
-        drop(mapping);
-        result.into_inner().unwrap_or_else(|_| Err(Error::file("packing was interrupted")))?;
-        Ok(Storage::Packed { bytes: buffer, kind, scale })
+        let sources = vec![PackSource { rows: count, slices: row_slices(rows, tensors) }];
+        let target = buffer.buffer().map()?;
+        Ok((
+            Storage::Packed { bytes: buffer, kind, scale },
+            Packing { target, kind, columns, row_bytes: tensors[0].1, sources },
+        ))
     }
 
     /// Runs a closure on the upload queue.
@@ -465,8 +449,9 @@ impl<'a> WeightLoader<'a> {
         }
     }
 
-    /// Waits until all uploads are complete.
+    /// Packs what is to be packed, and waits until all uploads are complete.
     pub(crate) fn finish(&self) -> Result<(), Error> {
+        std::mem::take(&mut *self.pending()).run(self.progress)?;
         self.upload.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(Ok(()), UploadQueue::finish)
     }
 
@@ -477,26 +462,15 @@ impl<'a> WeightLoader<'a> {
     }
 }
 
-/// The bytes of rows, if they are contiguous in one tensor.
-fn contiguous<'f>(
-    rows: &MatrixRows<'_>,
-    tensors: &[(&'f [u8], usize)],
-    first: usize,
-    count: usize,
-) -> Option<&'f [u8]> {
-    let mut before = 0;
-    for (part, (bytes, row_bytes)) in rows.matrices.iter().zip(tensors) {
-        if first < before + part.outputs() {
-            if part.blocks.is_some() {
-                return None;
-            }
-            let start = part.rows.start + first - before;
-            let all_here = first + count <= before + part.outputs();
-            return all_here.then(|| &bytes[start * row_bytes..(start + count) * row_bytes]);
-        }
-        before += part.outputs();
+/// The rows in order, in slices of whole rows that are contiguous in a tensor.
+fn row_slices<'f>(rows: &MatrixRows<'_>, tensors: &[(&'f [u8], usize)]) -> Vec<&'f [u8]> {
+    if rows.interleave > 1 || rows.matrices.iter().any(|part| part.blocks.is_some()) {
+        return (0..rows.count()).map(|row| rows.row(tensors, row)).collect();
     }
-    None
+    let slice = |(part, (bytes, row)): (&&Matrix, &(&'f [u8], usize))| {
+        &bytes[part.rows.start * row..(part.rows.start + part.outputs()) * row]
+    };
+    rows.matrices.iter().zip(tensors).map(slice).collect()
 }
 
 /// Splits `count` items into one range per thread, and runs the closure with them in a thread

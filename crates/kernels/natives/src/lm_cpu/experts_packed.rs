@@ -314,6 +314,7 @@ impl ExpertWork<'_> {
                 y: results_at.wrapping_sub(start),
                 y_stride: stride,
                 add: false,
+                next_panels: own.end,
             };
             // SAFETY: `prepare` checked all arrays against their bindings. The results are this
             // part's rows of a pair, or this thread's buffer, which has `width` rows per token.

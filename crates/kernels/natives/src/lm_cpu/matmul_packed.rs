@@ -81,7 +81,9 @@ unsafe impl NativeKernel for MatmulPacked {
         let Ok(p) = check::constants::<roci_families::LmMatmulPacked>(launch) else { return };
         let Ok(format) = Format::of_id(p.format) else { return };
         let [w, x, bias, y] = [0, 1, 2, 3].map(|i| launch.bindings[i].pointer);
-        let panels = partition::range((p.rows as usize).div_ceil(ROWS), 1, part, parts);
+        let all_panels = (p.rows as usize).div_ceil(ROWS);
+        let panels = partition::range(all_panels, 1, part, parts);
+        let end = |part| partition::range(all_panels, 1, part, parts).end;
         let segments = [0, 1, 2].map(|i| Segment {
             start: p.starts[i] as usize * roci_families::LmMatmulPacked::UNIT as usize,
             end: p.ends[i] as usize,
@@ -102,6 +104,7 @@ unsafe impl NativeKernel for MatmulPacked {
             y: y.cast::<f32>().wrapping_add(p.y_offset as usize),
             y_stride: p.y_stride as usize,
             add: p.flags & roci_families::LmMatmulPacked::ADD != 0,
+            next_panels: partition::worker_end(part, parts, launch.workers, end),
         };
         // SAFETY: `prepare` checked all arrays against their bindings; only this part touches the
         // rows of these panels.

@@ -42,6 +42,10 @@ pub(crate) struct GatedRmsNorm;
 pub(crate) struct L2Norm;
 /// The activation of the first half of a row, times the second half.
 pub(crate) struct Glu;
+
+/// Columns of a unit of [`Glu`].
+const GLU_BLOCK: usize = 512;
+
 /// Rows times the sigmoid of their gates.
 pub(crate) struct SigmoidGate;
 /// Selects the experts of each token.
@@ -347,24 +351,30 @@ impl Reference for Glu {
     const OUTPUTS: usize = 1;
 
     fn work_size(p: &LmGlu) -> Result<WorkSize, String> {
-        Ok(WorkSize { units: p.tokens.into(), cost: 32 * u64::from(p.width) })
+        // A value takes as long as 64 bytes of memory traffic.
+        let units = u64::from(p.tokens) * (p.width as usize).div_ceil(GLU_BLOCK) as u64;
+        Ok(WorkSize { units, cost: 64 * GLU_BLOCK.min(p.width as usize) as u64 })
     }
 
     fn compute(level: Level, p: &LmGlu, inputs: &[&[u32]], outputs: &[AtomicWords<'_>], units: Range<usize>) {
         let width = p.width as usize;
-        let mut line = vec![0.0; width];
-        for token in units {
+        let blocks = width.div_ceil(GLU_BLOCK);
+        let mut line = [0.0; GLU_BLOCK];
+        for unit in units {
+            let (token, first) = (unit / blocks, unit % blocks * GLU_BLOCK);
+            let columns = first..(first + GLU_BLOCK).min(width);
             let row = floats(inputs[0], token * p.x_stride as usize, if p.gated == 0 { width } else { 2 * width });
             let Some((gate, up)) = row.split_at_checked(width) else { return };
-            line.copy_from_slice(gate);
-            level.run(ActivationTask { y: &mut line, activation: p.activation });
+            let line = &mut line[..columns.len()];
+            line.copy_from_slice(&gate[columns.clone()]);
+            level.run(ActivationTask { y: line, activation: p.activation });
             if p.gated != 0 {
                 let add_one = p.activation == LmGlu::SWIGLU_OAI;
                 let factor = |up: &f32| if add_one { up.clamp(-7.0, 7.0) + 1.0 } else { *up };
-                line.iter_mut().zip(up).for_each(|(y, up)| *y *= factor(up));
+                line.iter_mut().zip(&up[columns]).for_each(|(y, up)| *y *= factor(up));
             }
             for (c, value) in line.iter().enumerate() {
-                outputs[0].set(token * p.y_stride as usize + c, *value);
+                outputs[0].set(token * p.y_stride as usize + first + c, *value);
             }
         }
     }

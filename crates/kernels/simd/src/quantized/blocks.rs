@@ -7,7 +7,8 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group<const WORDS: usize, S> {
     /// Codes. Bytes: eight words of four columns. Nibbles: four words, with the first 16 columns in
-    /// the low nibbles and the last 16 in the high ones.
+    /// the low nibbles and the last 16 in the high ones; then the words of further bits, if codes
+    /// have some.
     pub(super) words: [u32; WORDS],
     /// Scales of the first and of the last 16 columns, as stored or to be rounded; the first is for
     /// all 32 where there is only one.
@@ -61,6 +62,28 @@ fn nibbles(numbers: [u32; 8]) -> [u32; 4] {
     each!(j => numbers[j] | numbers[j + 4] << 4)
 }
 
+/// Words of nibbles and of fifth bits, from words that hold four values each.
+#[inline(always)]
+fn five_bits(numbers: [u32; 8]) -> [u32; 5] {
+    let [a, b, c, d] = nibbles(numbers.map(|number| number & LOW));
+    let mut fifth = 0;
+    for (at, number) in numbers.iter().enumerate() {
+        fifth |= (number >> 4 & ONE) << at;
+    }
+    [a, b, c, d, fifth]
+}
+
+/// The same with two words of two further bits.
+#[inline(always)]
+fn six_bits(numbers: [u32; 8]) -> [u32; 6] {
+    let [a, b, c, d] = nibbles(numbers.map(|number| number & LOW));
+    let mut further = [0; 2];
+    for (at, number) in numbers.iter().enumerate() {
+        further[at / 4] |= (number >> 4 & TWO) << (at % 4 * 2);
+    }
+    [a, b, c, d, further[0], further[1]]
+}
+
 /// Four words of nibbles that are stored in this order.
 #[inline(always)]
 fn stored_nibbles(bytes: &[u8], at: usize) -> [u32; 4] {
@@ -102,35 +125,33 @@ pub(super) fn q8_0(block: &[u8; 34], _: usize, _: [f32; 2]) -> Group<8, u16> {
     Group { words, scales: [read_u16(block, 0); 2], mins: [0; 2] }
 }
 
-/// The fifth bits of four columns, in place, from a word that has one for each of 32 columns.
+/// The fifth bits of four columns, as the lowest bits, from a word that has one for each of 32 columns.
 #[inline(always)]
 fn fifth_bits(bits: u32, j: usize) -> u32 {
     // No two of the sixteen bits of this product overlap.
-    ((bits >> (4 * j) & 0xf).wrapping_mul(0x0020_4081) & ONE) << 4
+    (bits >> (4 * j) & 0xf).wrapping_mul(0x0020_4081) & ONE
 }
 
-/// Five-bit codes with `bias` added.
+/// Codes of five bits, whose nibbles are stored in the packed order.
 #[inline(always)]
-fn five_bit_codes(block: &[u8], bits: usize, numbers: usize, bias: u32) -> [u32; 8] {
+fn five_bit_codes(block: &[u8], bits: usize, numbers: usize) -> [u32; 5] {
     let bits = word(block, bits);
-    each!(j => {
-        let low = word(block, numbers + j % 4 * 4) >> (j / 4 * 4) & LOW;
-        (low | fifth_bits(bits, j)) + bias
-    })
-}
-
-#[inline(always)]
-pub(super) fn q5_0(block: &[u8; 22], _: usize, _: [f32; 2]) -> Group<8, u16> {
-    Group { words: five_bit_codes(block, 2, 6, 0x7070_7070), scales: [read_u16(block, 0); 2], mins: [0; 2] }
-}
-
-#[inline(always)]
-pub(super) fn q5_1(block: &[u8; 24], _: usize, _: [f32; 2]) -> Group<8, u16> {
-    Group {
-        words: five_bit_codes(block, 4, 8, 0x8080_8080),
-        scales: [read_u16(block, 0); 2],
-        mins: [read_u16(block, 2); 2],
+    let [a, b, c, d] = stored_nibbles(block, numbers);
+    let mut fifth = 0;
+    for at in 0..8 {
+        fifth |= fifth_bits(bits, at) << at;
     }
+    [a, b, c, d, fifth]
+}
+
+#[inline(always)]
+pub(super) fn q5_0(block: &[u8; 22], _: usize, _: [f32; 2]) -> Group<5, u16> {
+    Group { words: five_bit_codes(block, 2, 6), scales: [read_u16(block, 0); 2], mins: [0; 2] }
+}
+
+#[inline(always)]
+pub(super) fn q5_1(block: &[u8; 24], _: usize, _: [f32; 2]) -> Group<5, u16> {
+    Group { words: five_bit_codes(block, 4, 8), scales: [read_u16(block, 0); 2], mins: [read_u16(block, 2); 2] }
 }
 
 /// The scale and the minimum of a group of 32, six bits each; see `roci_gguf` for the layout.
@@ -155,31 +176,27 @@ pub(super) fn q4_k(block: &[u8; 144], group: usize, by: [f32; 2]) -> Group<4, f3
 }
 
 #[inline(always)]
-pub(super) fn q5_k(block: &[u8; 176], group: usize, by: [f32; 2]) -> Group<8, f32> {
+pub(super) fn q5_k(block: &[u8; 176], group: usize, by: [f32; 2]) -> Group<5, f32> {
     let (start, shift) = (48 + group / 2 * 32, group % 2 * 4);
     let (scales, mins) = scale_and_min(block, group, by);
     let (lows, highs) = (words(block, start), words(block, 16));
-    let words = each!(j => {
-        let low = lows[j] >> shift & LOW;
-        let high = (highs[j] >> group & ONE) << 4;
-        (low | high) + 0x8080_8080
-    });
-    Group { words, scales, mins }
+    let numbers = each!(j => lows[j] >> shift & LOW | (highs[j] >> group & ONE) << 4);
+    Group { words: five_bits(numbers), scales, mins }
 }
 
 #[inline(always)]
-pub(super) fn q6_k(block: &[u8; 210], group: usize, by: [f32; 2]) -> Group<8, f32> {
+pub(super) fn q6_k(block: &[u8; 210], group: usize, by: [f32; 2]) -> Group<6, f32> {
     let scales = each!(half => by[0] * f32::from(block[192 + 2 * group + half] as i8));
     let (half, within) = (group / 4, group % 4);
     let (lows, highs) = (words(block, half * 64 + within % 2 * 32), words(block, 128 + half * 32));
-    let words = each!(j => {
+    let numbers = each!(j => {
         // Half a block is 128 values: 64 bytes of low bits, first all low nibbles, then all high
         // ones; 32 bytes of high bits.
         let low = lows[j] >> (within / 2 * 4) & LOW;
         let high = highs[j] >> (within * 2) & TWO;
-        (low | high << 4) + 0x6060_6060
+        low | high << 4
     });
-    Group { words, scales, mins: [0.0; 2] }
+    Group { words: six_bits(numbers), scales, mins: [0.0; 2] }
 }
 
 #[inline(always)]

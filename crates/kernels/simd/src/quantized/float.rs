@@ -19,6 +19,8 @@ pub(super) enum Kind {
 pub(super) struct FloatProduct {
     pub(super) kind: Kind,
     pub(super) weights: *const u8,
+    /// The end of the weights that the same thread reads after the panel.
+    pub(super) end: *const u8,
     pub(super) columns: usize,
     pub(super) x: *const f32,
     pub(super) x_stride: usize,
@@ -72,7 +74,7 @@ impl FloatProduct {
     fn compute<C: Int8, const T: usize>(&self, simd: C, kind: Kind, first: usize) {
         let size = if kind == Kind::F32 { size_of::<f32>() } else { size_of::<u16>() };
         let x = self.x.wrapping_add(first * self.x_stride);
-        let mut prefetcher = Prefetcher::new(self.weights, 1);
+        let mut prefetcher = Prefetcher::new(self.weights, 1, self.end);
         let mut sums = [simd.splat(0.0); T];
         for column in 0..self.columns {
             let source = self.weights.wrapping_add(column * ROWS * size);

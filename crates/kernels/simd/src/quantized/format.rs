@@ -3,7 +3,8 @@
 //! Sixteen rows make a panel, which is contiguous. Its columns are in groups of 32. First come the
 //! codes of all groups: bytes, in lines of four columns ([`crate::int8`]), or nibbles, where the
 //! low nibbles of a line are columns of the first 16 of a group and the high ones the same columns
-//! of the last 16. Then come the scales of all groups, sixteen 16-bit floats each, or twice as many
+//! of the last 16. Codes of five and six bits are nibbles, followed in each group by one line with
+//! the fifth bits, or two with the fifth and sixth ones ([`split_bits`]). Then come the scales of all groups, sixteen 16-bit floats each, or twice as many
 //! where each 16 columns have their own; then, where the type has them, the minimums, in the same
 //! layout. The end is padded to a cache line.
 //!
@@ -68,6 +69,8 @@ pub enum PackError {
 pub(crate) enum Encoding {
     /// Four bits each: indices into a table of codes.
     Nibbles(&'static [u8; 16]),
+    /// Nibbles, and some more bits above them. The sum of both and `bias` is the code.
+    Split { bits: usize, bias: u8 },
     /// The codes.
     Bytes,
     /// Floats of that many bytes.
@@ -135,9 +138,10 @@ impl Format {
                 mins: false,
                 blocks: None,
             }),
-            Type::Q8_0 | Type::Q5_0 => format(Encoding::Bytes, false, false),
-            Type::Q5_1 | Type::Q5_K => format(Encoding::Bytes, false, true),
-            Type::Q6_K => format(Encoding::Bytes, true, false),
+            Type::Q8_0 => format(Encoding::Bytes, false, false),
+            Type::Q5_0 => format(Encoding::Split { bits: 1, bias: 128 - 16 }, false, false),
+            Type::Q5_1 | Type::Q5_K => format(Encoding::Split { bits: 1, bias: 128 }, false, true),
+            Type::Q6_K => format(Encoding::Split { bits: 2, bias: 128 - 32 }, true, false),
             Type::F32 => format(Encoding::Floats(4), false, false),
             Type::F16 => format(Encoding::Floats(2), false, false),
             Type::BF16 => Some(Format {
@@ -175,6 +179,7 @@ impl Format {
     pub(super) fn group_codes(&self) -> usize {
         match self.codes {
             Encoding::Nibbles(_) => GROUP * ROWS / 2,
+            Encoding::Split { bits, .. } => GROUP * ROWS / 2 + bits * LINE,
             Encoding::Bytes => GROUP * ROWS,
             Encoding::Floats(size) => GROUP * ROWS * size,
         }
@@ -217,6 +222,13 @@ impl Format {
         let scales = groups * self.group_scales() as u64;
         PanelLayout { codes: groups * self.group_codes() as u64, scales, mins: if self.mins { scales } else { 0 } }
     }
+}
+
+/// Where the bits of a line of a group are that do not fit nibbles: the line of such bits, and the
+/// lowest bit in each of its bytes.
+#[inline(always)]
+pub(super) const fn split_bits(line: usize, bits: usize) -> (usize, usize) {
+    (line * bits / 8, line * bits % 8)
 }
 
 /// Sizes of the sections of a panel.

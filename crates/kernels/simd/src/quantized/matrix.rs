@@ -70,6 +70,8 @@ pub struct MatrixProduct<'a> {
     pub y_stride: usize,
     /// Whether to add to `y` instead of overwriting it.
     pub add: bool,
+    /// The end of the panels that this thread computes now and next, up to which it may prefetch.
+    pub next_panels: usize,
 }
 
 impl MatrixProduct<'_> {
@@ -138,7 +140,8 @@ impl MatrixProduct<'_> {
             for panel in panels.clone() {
                 self.with_weights(panel, |weights| {
                     let few = if weights.pitch.is_some() { COPY_TOKENS } else { TILE };
-                    if (weights.table.is_some() || weights.pitch.is_some()) && block.len() > few {
+                    let is_bytes = weights.table.is_none() && weights.pitch.is_none() && weights.split == 0;
+                    if !is_bytes && block.len() > few {
                         self.unpacked(weights, false, |weights| self.tiles(weights, panel, block.clone()));
                     } else {
                         self.tiles(weights, panel, block.clone());
@@ -199,30 +202,38 @@ impl MatrixProduct<'_> {
             if weights.pitch.take().is_some() {
                 weights.scales = target.wrapping_add(Unpack::scales(weights.groups)).cast_const().cast();
             }
-            (weights.codes, weights.table, weights.streamed) = (target.cast_const(), None, false);
+            (weights.codes, weights.table, weights.split) = (target.cast_const(), None, 0);
+            weights.streamed = false;
             work(weights);
         });
     }
 
-    /// A row of a matrix in place.
-    fn row_in_place(&self, row: usize, pitch: usize) -> *const u8 {
+    /// A row of a matrix in place, and the last of the rows that follow it in memory up to `end`.
+    fn row_in_place(&self, row: usize, end: usize, pitch: usize) -> [*const u8; 2] {
         let mut first = 0;
         for segment in self.segments {
             if row < segment.end {
-                return self.w.wrapping_add(segment.start + (row - first) * pitch);
+                return [row, end.min(segment.end)]
+                    .map(|row| self.w.wrapping_add(segment.start + (row - first) * pitch));
             }
             first = first.max(segment.end);
         }
-        self.w
+        [self.w; 2]
     }
 
     /// Runs `work` with a panel of a quantized matrix, which is decoded if the format says so.
     fn with_weights(&self, panel: usize, work: impl FnOnce(WeightPanel)) {
-        let source = match self.pitch {
-            Some(pitch) => self.row_in_place(panel * ROWS, pitch),
-            None => self.w.wrapping_add(panel * self.format.panel_bytes(self.columns as u64) as usize),
+        let next = self.next_panels.max(panel + 1);
+        let [source, end] = match self.pitch {
+            Some(pitch) => self.row_in_place(panel * ROWS, next * ROWS, pitch),
+            None => {
+                let bytes = self.format.panel_bytes(self.columns as u64) as usize;
+                [panel, next].map(|panel| self.w.wrapping_add(panel * bytes))
+            }
         };
-        let Some(kind) = self.format.blocks else { return work(self.weights(source, self.pitch)) };
+        let Some(kind) = self.format.blocks else {
+            return work(WeightPanel { end, ..self.weights(source, self.pitch) });
+        };
         let bytes = ROWS * row_bytes(kind, self.columns as u64) as usize;
         // SAFETY: sixteen rows, in place or of a packed panel, which `compute`'s caller guarantees
         // to be readable.
@@ -235,7 +246,10 @@ impl MatrixProduct<'_> {
     /// A panel whose codes start at `codes`.
     fn weights(&self, codes: *const u8, pitch: Option<usize>) -> WeightPanel {
         let layout = self.format.panel(self.columns as u64);
+        let (split, bias) = if let Encoding::Split { bits, bias } = self.format.codes { (bits, bias) } else { (0, 0) };
         WeightPanel {
+            split,
+            bias,
             codes,
             table: if let Encoding::Nibbles(table) = self.format.codes { Some(table) } else { None },
             centered: self.format.codes == Encoding::Nibbles(&CENTERED),
@@ -245,6 +259,7 @@ impl MatrixProduct<'_> {
             fine_scales: self.format.fine_scales,
             groups: self.columns / GROUP,
             streamed: true,
+            end: codes,
             pitch,
         }
     }
@@ -267,6 +282,7 @@ impl MatrixProduct<'_> {
                 self.level.run_int8(float::FloatProduct {
                     kind,
                     weights: self.w.wrapping_add(panel * bytes),
+                    end: self.w.wrapping_add(self.next_panels.max(panel + 1) * bytes),
                     columns: self.columns,
                     x: x.wrapping_add(first * self.x_stride),
                     x_stride: self.x_stride,

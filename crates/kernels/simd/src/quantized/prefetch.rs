@@ -21,12 +21,14 @@ pub(super) struct Prefetcher {
     lines: usize,
     /// Bytes read so far whose counterparts in the next pages are prefetched.
     done: usize,
+    /// The end of what this thread reads. Lines behind it would be read for nothing.
+    end: *const u8,
 }
 
 impl Prefetcher {
     #[inline(always)]
-    pub(super) fn new(start: *const u8, lines: usize) -> Self {
-        Self { start, lines, done: 0 }
+    pub(super) fn new(start: *const u8, lines: usize, end: *const u8) -> Self {
+        Self { start, lines, done: 0, end }
     }
 
     /// Prefetches the counterparts, in the next pages, of all bytes before `end`.
@@ -38,7 +40,10 @@ impl Prefetcher {
             let line = within / LINE / self.lines * self.lines;
             let first = source.wrapping_add(WINDOW - within + line / PAGES * LINE + line % PAGES * PAGE);
             for page in 0..self.lines {
-                simd.prefetch(first.wrapping_add(page * PAGE));
+                let address = first.wrapping_add(page * PAGE);
+                if address < self.end {
+                    simd.prefetch(address);
+                }
             }
             self.done += self.lines * LINE;
         }

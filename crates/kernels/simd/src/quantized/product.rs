@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::activations::{GroupValue, TileLayout};
 use super::blocks::mxfp4_scale;
-use super::format::{GROUP, LINES, SCALES};
+use super::format::{GROUP, LINES, SCALES, split_bits};
 use super::prefetch::Prefetcher;
 use crate::int8::{Int8, Int8Task, LINE, ROWS};
 
@@ -18,6 +18,9 @@ pub(super) struct WeightPanel {
     /// Lines of codes: bytes, or nibbles if there is a table.
     pub(super) codes: *const u8,
     pub(super) table: Option<&'static [u8; 16]>,
+    /// Bits of a code above its nibble, which is then no index into a table; and the bias of codes.
+    pub(super) split: usize,
+    pub(super) bias: u8,
     /// Whether the table subtracts 8 from a nibble.
     pub(super) centered: bool,
     pub(super) scales: *const u16,
@@ -30,6 +33,8 @@ pub(super) struct WeightPanel {
     pub(super) groups: usize,
     /// Whether the weights are read for the first time, so that they come from memory.
     pub(super) streamed: bool,
+    /// The end of the weights that the same thread reads after the panel.
+    pub(super) end: *const u8,
     /// Bytes between rows in place, whose blocks hold both scale and codes; `codes` is then the
     /// first row.
     pub(super) pitch: Option<usize>,
@@ -66,6 +71,7 @@ impl Int8Task for Int8Product {
         let storage = Storage {
             in_rows: w.pitch.is_some(),
             nibbles: w.table.is_some(),
+            split: w.split,
             fine_scales: w.fine_scales && w.pitch.is_none(),
             mins: w.mins.is_some() && w.pitch.is_none(),
         };
@@ -74,35 +80,40 @@ impl Int8Task for Int8Product {
         }
         /// Calls the function with constants, which the compiler folds into its loops.
         macro_rules! specialized {
-            ($($in_rows:literal $nibbles:literal $fine_scales:literal $mins:literal)*) => {
-                $(if (storage.in_rows, storage.nibbles, storage.fine_scales, storage.mins) == ($in_rows, $nibbles, $fine_scales, $mins) {
-                    let storage = Storage { in_rows: $in_rows, nibbles: $nibbles, fine_scales: $fine_scales, mins: $mins };
+            ($($in_rows:literal $nibbles:literal $split:literal $fine_scales:literal $mins:literal)*) => {
+                $(if storage == (Storage { in_rows: $in_rows, nibbles: $nibbles, split: $split, fine_scales: $fine_scales, mins: $mins }) {
+                    let storage = Storage { in_rows: $in_rows, nibbles: $nibbles, split: $split, fine_scales: $fine_scales, mins: $mins };
                     return self.0.tokens(simd, storage);
                 })*
             };
         }
         specialized!(
-            true false false false
-            true true false false
-            false false false false
-            false false false true
-            false false true false
-            false false true true
-            false true false false
-            false true false true
-            false true true false
-            false true true true
+            true false 0 false false
+            true true 0 false false
+            false false 0 false false
+            false false 0 false true
+            false false 0 true false
+            false false 0 true true
+            false true 0 false false
+            false true 0 false true
+            false true 0 true false
+            false true 0 true true
+            false false 1 false false
+            false false 1 false true
+            false false 2 true false
         );
     }
 }
 
 /// How weights are stored. The compiler folds constant values of this type into the loops.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Storage {
     /// Rows in place, not packed.
     in_rows: bool,
     /// 4-bit codes.
     nibbles: bool,
+    /// Bits of a code above its nibble, if there are some.
+    split: usize,
     /// A scale for each 16 columns.
     fine_scales: bool,
     /// Minimums in addition to scales.
@@ -137,13 +148,13 @@ impl PanelProduct {
     /// instructions.
     #[inline(always)]
     fn compute<C: Int8, const T: usize>(&self, simd: C, storage: Storage, first: usize) {
-        let Storage { in_rows, nibbles, fine_scales, mins: has_mins } = storage;
+        let Storage { in_rows, nibbles, split, fine_scales, mins: has_mins } = storage;
         let w = &self.weights;
         let table = simd.table(w.table.unwrap_or(&[0; 16]));
         let mut sums = [simd.splat(0.0); T];
-        let lines = if nibbles { LINES / 2 } else { LINES };
-        let each = lines * LINE + SCALES * if fine_scales { 2 } else { 1 } * if has_mins { 2 } else { 1 };
-        let mut prefetcher = Prefetcher::new(w.codes, lines);
+        let lines = if nibbles || split > 0 { LINES / 2 } else { LINES };
+        let each = (lines + split) * LINE + SCALES * if fine_scales { 2 } else { 1 } * if has_mins { 2 } else { 1 };
+        let mut prefetcher = Prefetcher::new(w.codes, lines, w.end);
         let streamed = w.streamed && first == 0;
         for group in 0..w.groups {
             if streamed {
@@ -170,7 +181,7 @@ impl PanelProduct {
                 sums[0] = simd.mul_add(dot, simd.mul(scales[0], simd.splat(token.float(GroupValue::Scale))), sums[0]);
                 continue;
             }
-            let lines = w.lines(simd, in_rows, nibbles, table, group);
+            let lines = w.lines(simd, (in_rows, nibbles, split), table, group);
             for (t, sum) in sums.iter_mut().enumerate() {
                 let token = Token { x, layout: self.layout, token: first + t };
                 let by = simd.splat(token.float(GroupValue::Scale));
@@ -203,16 +214,15 @@ impl WeightPanel {
     pub(super) fn lines<C: Int8>(
         &self,
         simd: C,
-        in_rows: bool,
-        nibbles: bool,
+        (in_rows, nibbles, split): (bool, bool, usize),
         table: C::Table,
         group: usize,
     ) -> [C::Codes; LINES] {
         if in_rows {
             return self.lines_in_place(simd, nibbles, table, group);
         }
-        let count = if nibbles { LINES / 2 } else { LINES };
-        let source = self.codes.wrapping_add(group * count * LINE);
+        let count = if nibbles || split > 0 { LINES / 2 } else { LINES };
+        let source = self.codes.wrapping_add(group * (count + split) * LINE);
         // SAFETY: the task's creator guarantees the lines of the group; this is the first.
         let mut lines = [unsafe { simd.load(source) }; LINES];
         for j in 0..count {
@@ -221,6 +231,16 @@ impl WeightPanel {
             lines[j] = unsafe { simd.load(source) };
             if nibbles {
                 [lines[j], lines[j + LINES / 2]] = simd.lookup_nibbles(lines[j], table);
+            } else if split > 0 {
+                [lines[j], lines[j + LINES / 2]] = simd.split_nibbles(lines[j]);
+            }
+        }
+        if split > 0 {
+            for (j, codes) in lines.iter_mut().enumerate() {
+                let (line, first) = split_bits(j, split);
+                // SAFETY: as above, a line of further bits.
+                let high = unsafe { simd.load(source.wrapping_add((count + line) * LINE)) };
+                *codes = simd.with_high_bits(*codes, high, first, split, self.bias);
             }
         }
         lines

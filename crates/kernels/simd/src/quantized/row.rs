@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 
 use super::ROWS;
-use super::format::{Encoding, Float16, Format, GROUP, LINES, row_bytes};
+use super::format::{Encoding, Float16, Format, GROUP, LINES, row_bytes, split_bits};
 use crate::int8::{LINE, LINE_COLUMNS};
 
 /// Dequantizes one of the sixteen rows of a panel.
@@ -40,10 +40,16 @@ pub fn read_row(format: &Format, panel: &[u8], row: usize, values: &mut [f32]) {
             let at = ((group * each + half.min(each - 1)) * ROWS + row) * size_of::<u16>();
             let scale = float16(&scales[at..]);
             let min = if format.mins { float16(&mins[at..]) } else { 0.0 };
-            let codes = &panel[(group * lines + j % lines) * LINE + row * LINE_COLUMNS..];
-            for (value, &byte) in values.iter_mut().zip(codes) {
+            let codes = |line: usize| &panel[(group * lines + line) * LINE + row * LINE_COLUMNS..][..LINE_COLUMNS];
+            let own = codes(if format.codes == Encoding::Bytes { j } else { j % (LINES / 2) });
+            for (at, (value, &byte)) in values.iter_mut().zip(own).enumerate() {
                 let code = match format.codes {
                     Encoding::Nibbles(table) => table[usize::from(byte >> (4 * half) & 0xf)],
+                    Encoding::Split { bits, bias } => {
+                        let (line, first) = split_bits(j, bits);
+                        let high = codes(LINES / 2 + line)[at] >> first & ((1 << bits) - 1);
+                        (byte >> (4 * half) & 0xf | high << 4) + bias
+                    }
                     _ => byte,
                 };
                 *value = scale * (f32::from(code) - 128.0) + min;

@@ -30,28 +30,30 @@ impl Int8Task for Unpack {
 
     #[inline(always)]
     fn run<C: Int8>(self, simd: C) {
-        match (self.weights.pitch, self.weights.table) {
-            (None, None) => self.copy::<C, false, false>(simd),
-            (None, Some(_)) => self.copy::<C, false, true>(simd),
-            (Some(_), None) => self.copy::<C, true, false>(simd),
-            (Some(_), Some(_)) => self.copy::<C, true, true>(simd),
+        match (self.weights.pitch, self.weights.table, self.weights.split) {
+            (None, None, 1) => self.copy::<C, false, false, 1>(simd),
+            (None, None, 2) => self.copy::<C, false, false, 2>(simd),
+            (None, None, _) => self.copy::<C, false, false, 0>(simd),
+            (None, Some(_), _) => self.copy::<C, false, true, 0>(simd),
+            (Some(_), None, _) => self.copy::<C, true, false, 0>(simd),
+            (Some(_), Some(_), _) => self.copy::<C, true, true, 0>(simd),
         }
     }
 }
 
 impl Unpack {
     #[inline(always)]
-    fn copy<C: Int8, const IN_ROWS: bool, const NIBBLES: bool>(self, simd: C) {
+    fn copy<C: Int8, const IN_ROWS: bool, const NIBBLES: bool, const SPLIT: usize>(self, simd: C) {
         let w = &self.weights;
         let table = simd.table(w.table.unwrap_or(&[0; 16]));
-        let lines = if NIBBLES { LINES / 2 } else { LINES };
-        let mut prefetcher = Prefetcher::new(w.codes, lines);
+        let lines = if NIBBLES || SPLIT > 0 { LINES / 2 } else { LINES };
+        let mut prefetcher = Prefetcher::new(w.codes, lines, w.end);
         for group in 0..w.groups {
             if w.streamed {
-                prefetcher.advance(simd, (group + 1) * (lines * LINE + SCALES));
+                prefetcher.advance(simd, (group + 1) * ((lines + SPLIT) * LINE + SCALES));
             }
             let target = self.target.wrapping_add(group * GROUP * ROWS);
-            for (j, line) in w.lines(simd, IN_ROWS, NIBBLES, table, group).into_iter().enumerate() {
+            for (j, line) in w.lines(simd, (IN_ROWS, NIBBLES, SPLIT), table, group).into_iter().enumerate() {
                 let line = if self.signed { simd.flip_signs(line) } else { line };
                 // SAFETY: a line of this group, guaranteed by the task's creator.
                 unsafe { simd.store(target.wrapping_add(j * LINE), line) };
