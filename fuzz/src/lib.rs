@@ -13,7 +13,7 @@ pub mod targets;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("adapter", targets::adapter::target),
     ("chat_template", targets::chat_template::target),
     ("codeobj", targets::codeobj::target),
@@ -21,9 +21,11 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("gbnf", targets::gbnf::target),
     ("gguf", targets::gguf::target),
     ("http_body", targets::http_body::target),
+    ("image", targets::image::target),
     ("imatrix", targets::imatrix::target),
     ("json_schema", targets::json_schema::target),
     ("log", targets::log::target),
+    ("mmproj", targets::mmproj::target),
     ("npy", targets::npy::target),
     ("onnx", targets::onnx::target),
     ("wgsl", targets::wgsl::target),

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use roci_lm::synthetic::talking;
+use roci_lm::synthetic::{talking, talking_gemma};
 use roci_vision::synthetic::{Case, image, towers};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -51,6 +51,7 @@ fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("there is room");
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).expect("there is room");
     write("model.gguf", &talking().bytes().expect("it can be made"));
+    write("gemma4.gguf", &talking_gemma().bytes().expect("it can be made"));
     for name in ["pixtral", "gemma3", "qwen2vl", "smolvlm", "qwen3vl-deepstack", "gemma4v"] {
         write(&format!("{name}.gguf"), &tower(name).bytes().expect("it can be made"));
     }
@@ -67,7 +68,11 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 fn run(folder: &Path, more: &[&str]) -> Output {
-    let arguments = [&["run", "model.gguf", "-p", "Once", "-n", "8", "--seed", "1", "--json"], more].concat();
+    run_model(folder, "model.gguf", more)
+}
+
+fn run_model(folder: &Path, model: &str, more: &[&str]) -> Output {
+    let arguments = [&["run", model, "-p", "Once", "-n", "8", "--seed", "1", "--json"], more].concat();
     command(folder, &arguments).output().expect("the binary was built for this test")
 }
 
@@ -92,7 +97,13 @@ fn fail(output: &Output, cause: &str, remedy: &str) {
 fn the_answer_depends_on_the_image() {
     let folder = folder();
     let folder = folder.path();
-    for (tower, rows) in [("pixtral.gguf", 27), ("gemma3.gguf", 16), ("smolvlm.gguf", 28)] {
+    for (model, tower, rows) in [
+        ("model.gguf", "pixtral.gguf", 27),
+        ("model.gguf", "gemma3.gguf", 16),
+        ("model.gguf", "smolvlm.gguf", 28),
+        ("gemma4.gguf", "gemma4v.gguf", 70),
+    ] {
+        let run = |folder: &Path, more: &[&str]| run_model(folder, model, more);
         let text = answer(&run(folder, &[]));
         let cat = answer(&run(folder, &["--mmproj", tower, "--image", "cat.png"]));
         let dog = answer(&run(folder, &["--mmproj", tower, "--image", "dog.png"]));
@@ -158,7 +169,6 @@ fn damaged_and_wrong_files_are_one_line() {
     fail(&tower("model.gguf"), "architecture `llama`", "mmproj");
     fail(&tower("qwen2vl.gguf"), "three rotary positions", "mmproj");
     fail(&tower("qwen3vl-deepstack.gguf"), "192", "mmproj");
-    fail(&tower("gemma4v.gguf"), "projector type `gemma4v` is not supported", "supported are gemma3");
 }
 
 struct ServerProcess(Child, String);
@@ -228,6 +238,13 @@ fn the_server_takes_data_urls_and_files_below_its_folder() {
     assert_eq!((cat.0, dog.0), (200, 200), "{cat:?} {dog:?}");
     assert_ne!(cat.1, dog.1);
     assert_eq!(server.ask("file://cat.png"), cat);
+    // The URL itself instead of an object, and an image in a part of type `text`.
+    let text = r#"{"type":"text","text":"Look:"}"#;
+    let (status, body) = server.send(&[text, r#"{"type":"image_url","image_url":"file://cat.png"}"#]);
+    assert_eq!((status, body["choices"][0]["message"]["content"].as_str()), (200, Some(cat.1.as_str())), "{body}");
+    let (status, body) = server.send(&[r#"{"type":"text","text":"Look:","image_url":{"url":"file://cat.png"}}"#]);
+    let message = body["error"]["message"].as_str().unwrap_or_default();
+    assert!(status == 400 && message.contains("image_url` is in a part of type `text`"), "{body}");
     for (url, part) in [
         ("https://example.org/cat.png", "an https URL"),
         ("file://../cat.png", "no file below"),

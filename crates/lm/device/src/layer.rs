@@ -76,6 +76,8 @@ pub(crate) struct DeviceAttention {
     pub(crate) rotations: BufferRange,
     /// Constants of attention, without those of a step.
     pub(crate) attention: LmAttention,
+    /// Whether image rows may attend to later rows of their image.
+    pub(crate) bidirectional_images: bool,
     /// KV pages of this layer.
     pub(crate) keys: BufferRange,
     pub(crate) values: BufferRange,
@@ -442,6 +444,7 @@ impl<'a> LayerBuilder<'a> {
                 values_in_keys: u32::from(block.latent.is_some()),
                 ..LmAttention::default()
             },
+            bidirectional_images: block.bidirectional_images,
             keys,
             values: value_pages,
             output: self.linear(&block.output, 0)?,

@@ -7,8 +7,12 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// Maximum decoded size in bytes: a small file can claim any size.
-const MAX_BYTES: usize = 1 << 30;
+/// Maximum decoded size in bytes: a small file can claim any size. 8-bit colors have room for 178
+/// million pixels.
+const MAX_BYTES: usize = 1 << 29;
+/// Maximum scans of a JPEG file. A scan can take a few bytes and time for the whole image; files
+/// have about ten.
+const MAX_SCANS: usize = 256;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG: &[u8] = b"\xff\xd8\xff";
@@ -48,18 +52,22 @@ pub fn decode(bytes: &[u8]) -> Result<Image, String> {
 }
 
 fn too_large(width: usize, height: usize) -> String {
-    format!("{width} x {height} pixels exceed the limit of 1 GiB")
+    format!("{width} x {height} pixels exceed the limit of 512 MiB")
 }
 
 fn png(bytes: &[u8]) -> Result<Image, String> {
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: MAX_BYTES });
     // Expands palettes to colors and fewer than 8 bits to 8; 16 bits are rounded below.
     decoder.set_transformations(png::Transformations::EXPAND);
-    let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
+    let text = |error: png::DecodingError| match error {
+        png::DecodingError::LimitsExceeded => "its size exceeds the limit of 512 MiB".to_owned(),
+        error => error.to_string(),
+    };
+    let mut reader = decoder.read_info().map_err(text)?;
     let (width, height) = (reader.info().width as usize, reader.info().height as usize);
     let size = reader.output_buffer_size().filter(|size| *size <= MAX_BYTES).ok_or_else(|| too_large(width, height))?;
     let mut data = vec![0; size];
-    let frame = reader.next_frame(&mut data).map_err(|error| error.to_string())?;
+    let frame = reader.next_frame(&mut data).map_err(text)?;
     data.truncate(frame.buffer_size());
     if frame.bit_depth == png::BitDepth::Sixteen {
         let eight = |pair: &[u8]| ((u32::from(pair[0]) * 256 + u32::from(pair[1]) + 128) / 257) as u8;
@@ -78,9 +86,9 @@ fn png(bytes: &[u8]) -> Result<Image, String> {
 
 fn jpeg(bytes: &[u8]) -> Result<Image, String> {
     // The decoder would fill the missing part of a truncated file with gray.
-    let last = |marker: u8| bytes.windows(2).rposition(|pair| pair == [0xff, marker]);
-    if last(0xd9) <= last(0xda) {
-        return Err("the file is truncated".to_owned());
+    let scans = scans(bytes).ok_or("the file is truncated")?;
+    if scans > MAX_SCANS {
+        return Err(format!("it has {scans} scans; at most {MAX_SCANS} are supported"));
     }
     let options = DecoderOptions::default().set_strict_mode(false);
     let options = options.set_max_width(usize::MAX).set_max_height(usize::MAX);
@@ -99,6 +107,27 @@ fn jpeg(bytes: &[u8]) -> Result<Image, String> {
         return Err("this color space is not supported".to_owned());
     }
     Ok(Image { width, height, pixels })
+}
+
+/// The number of scans before the end marker of a JPEG file; `None` if either is missing. Files may
+/// have other data behind it, such as the video of a moving photo.
+fn scans(bytes: &[u8]) -> Option<usize> {
+    // The first marker is the start of the image.
+    let (mut at, mut scans) = (2, 0);
+    loop {
+        at += match (*bytes.get(at)?, *bytes.get(at + 1)?) {
+            (0xff, 0xd9) => return (scans > 0).then_some(scans),
+            // A fill byte, or data of a scan.
+            (0xff, 0xff) | (..=0xfe, _) => 1,
+            // A byte 0xff of a scan, and markers without a length.
+            (0xff, 0x00 | 0x01 | 0xd0..=0xd8) => 2,
+            (0xff, marker) => {
+                scans += usize::from(marker == 0xda);
+                let length = u16::from_be_bytes([*bytes.get(at + 2)?, *bytes.get(at + 3)?]);
+                2 + usize::from(length).max(2)
+            }
+        };
+    }
 }
 
 fn gray<'a>(levels: impl Iterator<Item = &'a u8>) -> Vec<[u8; 3]> {
@@ -176,5 +205,56 @@ pub(super) mod tests {
                 assert!(decode(&bytes[..length]).is_err(), "{name}: {length} of {} bytes", bytes.len());
             }
         }
+    }
+
+    /// Files of a few bytes whose headers claim a size beyond the limit.
+    #[test]
+    fn sizes_beyond_the_limit_are_refused_before_the_pixels() {
+        let mut png = encode(1, 1, png::ColorType::Rgb, png::BitDepth::Sixteen, &[0; 6]);
+        let mut resized = |width: u32, height: u32| {
+            png[16..20].copy_from_slice(&width.to_be_bytes());
+            png[20..24].copy_from_slice(&height.to_be_bytes());
+            let checksum = crc(&png[12..29]);
+            png[29..33].copy_from_slice(&checksum.to_be_bytes());
+            decode(&png)
+        };
+        for (width, height) in [(60_000, 60_000), (i32::MAX as u32, i32::MAX as u32), (i32::MAX as u32, 1)] {
+            let error = resized(width, height).expect_err("it is too large");
+            assert!(error.contains("the limit of 512 MiB") && !error.contains('\n'), "{width} x {height}: {error}");
+        }
+        assert!(resized(0, 1).is_err() && resized(u32::MAX, 1).is_err());
+        // Within the limit, but without the pixels.
+        assert!(resized(5_000, 5_000).is_err());
+        assert!(resized(1, 1).is_ok());
+
+        let baseline = include_bytes!("../tests/images/baseline.jpg");
+        let frame = baseline.windows(2).position(|pair| pair == [0xff, 0xc0]).expect("it has a frame");
+        let mut large = baseline.to_vec();
+        large[frame + 5..frame + 9].fill(0xff);
+        let error = decode(&large).expect_err("it is too large");
+        assert!(error.contains("65535 x 65535 pixels exceed the limit"), "{error}");
+    }
+
+    #[test]
+    fn jpeg_files_of_many_scans_are_refused() {
+        let progressive = include_bytes!("../tests/images/progressive.jpg");
+        let end = progressive.len() - 2;
+        let scan = [0xff, 0xda, 0, 8, 1, 1, 0, 1, 63, 0, 0];
+        let many = [&progressive[..end], &scan.repeat(MAX_SCANS), &progressive[end..]].concat();
+        assert!(decode(&many).expect_err("too many scans").contains("scans; at most 256"));
+    }
+
+    #[test]
+    fn what_follows_a_jpeg_image_is_ignored() {
+        let baseline = include_bytes!("../tests/images/baseline.jpg");
+        let moving = [&baseline[..], &[0xff, 0xda].repeat(2 * MAX_SCANS)].concat();
+        assert_eq!(decode(&moving), decode(baseline));
+    }
+
+    /// The checksum of a PNG chunk.
+    fn crc(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(u32::MAX, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
+        })
     }
 }

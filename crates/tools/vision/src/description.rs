@@ -4,15 +4,17 @@ use roci_gguf::{Gguf, Metadata};
 
 use crate::Error;
 use crate::projector::{NormKind, PROJECTORS, Positions, Projector, Size};
-use crate::tiles::Tiling;
+use crate::tiles::{MAX_TILES, PREPROCESSED, Tiling};
 
 /// Maximum of any size in a file; published models are far below.
 const MAX_SIZE: u32 = 1 << 16;
 
-/// Maximum side in pixels of a merged square, and of the image of a fixed-size tower: small files
-/// must not cause large images.
+/// Maximum side of a merged square in pixels.
 const MAX_SQUARE: usize = 1024;
-const MAX_IMAGE: usize = 8192;
+/// Maximum pixels of a resized image, and patches that are encoded together: a small file must not
+/// cause large images and long computations. Published models have 13 million and 65,536.
+const MAX_PIXELS: usize = 1 << 25;
+const MAX_PATCHES: usize = 1 << 17;
 
 /// The activation of feed-forward blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,13 +92,17 @@ impl Description {
             ));
         }
         let width = size(metadata, "clip.vision.embedding_length")?;
-        let layers = size(metadata, "clip.vision.block_count")?;
+        let (patch, merged) = if projector.layerless { (patch * merged, 1) } else { (patch, merged) };
+        let (layers, heads) = match projector.layerless {
+            true => (0, 1),
+            false => (size(metadata, "clip.vision.block_count")?, size(metadata, "clip.vision.attention.head_count")?),
+        };
         let norm = if projector.rms_sizes == Some((width, layers)) { NormKind::Rms } else { projector.norm };
         let description = Self {
             projector: Projector { norm, ..projector },
             width,
             layers,
-            heads: size(metadata, "clip.vision.attention.head_count")?,
+            heads,
             epsilon: metadata.expect_f32("clip.vision.attention.layer_norm_epsilon")?,
             activation: activation(metadata)?,
             image: size(metadata, "clip.vision.image_size")?,
@@ -107,18 +113,19 @@ impl Description {
             mean: channels(metadata, "clip.vision.image_mean")?,
             deviation: channels(metadata, "clip.vision.image_std")?,
         };
-        if !description.width.is_multiple_of(description.heads) || !description.head().is_multiple_of(4) {
-            let heads = description.heads;
+        if !width.is_multiple_of(heads) || layers > 0 && !description.head().is_multiple_of(4) {
             return Err(Error::value(
                 "clip.vision.attention.head_count",
                 heads,
                 "expected heads whose size is a multiple of 4",
             ));
         }
-        let is_fixed = !matches!(projector.size, Size::Dynamic { .. });
-        if is_fixed && description.image > MAX_IMAGE {
-            return Err(Error::value("clip.vision.image_size", description.image, "expected at most 8192"));
+        if !description.epsilon.is_finite() || description.epsilon < 0.0 {
+            let key = "clip.vision.attention.layer_norm_epsilon";
+            return Err(Error::value(key, description.epsilon, "expected a number from 0"));
         }
+        description.check_sizes()?;
+        let is_fixed = !matches!(projector.size, Size::Dynamic { .. });
         if is_fixed && !description.image.is_multiple_of(patch * merged) {
             return Err(Error::value(
                 "clip.vision.image_size",
@@ -129,6 +136,29 @@ impl Description {
         Ok(description)
     }
 
+    /// Checks the size of the largest image.
+    fn check_sizes(&self) -> Result<(), Error> {
+        let (rows, key, value) = match (self.projector.size, self.windows) {
+            // A strip, whose windows consist of padding but for one line.
+            (Size::Dynamic { max, .. }, Some(windows)) => {
+                (windows.side.saturating_mul(max as usize), "clip.vision.window_size", windows.side)
+            }
+            (Size::Dynamic { max, .. }, None) => (max as usize, "clip.vision.patch_size", self.patch),
+            _ => (self.rows_of_square(), "clip.vision.image_size", self.image),
+        };
+        let patches = rows.saturating_mul(self.square());
+        let tiles = self.tiling.as_ref().map_or(0, |tiling| tiling.max_pixels(self.image));
+        let pixels = patches.saturating_mul(self.patch * self.patch);
+        if patches > MAX_PATCHES || pixels > MAX_PIXELS {
+            return Err(Error::value(key, value, "expected images of at most 131,072 patches and 33 million pixels"));
+        }
+        if tiles > MAX_PIXELS {
+            let key = if self.projector.size == Size::LongestSide { PREPROCESSED } else { MAX_TILES };
+            return Err(Error::value(key, tiles, "expected tiles of at most 33 million pixels together"));
+        }
+        Ok(())
+    }
+
     /// `clip.projector_type`.
     pub fn projector_type(&self) -> &'static str {
         self.projector.name
@@ -137,17 +167,6 @@ impl Description {
     /// Positions of an image's rows in the language model.
     pub fn positions(&self) -> Positions {
         self.projector.positions
-    }
-
-    /// Checks that language models can read the rows of the tower.
-    ///
-    /// # Errors
-    /// If they cannot.
-    pub fn check_usable(&self) -> Result<(), Error> {
-        match self.projector.usable {
-            true => Ok(()),
-            false => Err(Error::Projector(self.projector.name.to_owned())),
-        }
     }
 
     /// Maximum number of rows of an image.

@@ -49,6 +49,9 @@ pub enum Error {
     /// The tower cannot run on the device.
     #[error(transparent)]
     Run(#[from] roci_runtime::Error),
+    /// Output values are infinite or NaN.
+    #[error("the tower returned values that are not finite")]
+    NotFinite,
     /// The number of output values is wrong: a bug.
     #[error("the tower returned {found} values where {expected} were expected")]
     Output {
@@ -81,6 +84,10 @@ impl Hint for Error {
             Self::Projector(_) => format!("supported are {}", projector_types().collect::<Vec<_>>().join(", ")),
             Self::Unsupported(_) => "use the mmproj file of another model".into(),
             Self::Value { .. } | Self::Shape { .. } => "the file is damaged: download it again".into(),
+            Self::NotFinite => {
+                "the mmproj file is damaged: download it again; or the device computes wrongly: use another device"
+                    .into()
+            }
             Self::Image(_) => "give a PNG or JPEG file".into(),
             Self::Output { .. } => "this is a bug in roci: please report it with the name of the model".into(),
         })

@@ -82,6 +82,9 @@ impl Layout {
 
     /// Cosines and sines of the pairs of a head, patch by patch.
     pub(crate) fn rotations(&self, rope: Rope, base: f64, head: usize) -> [Vec<f32>; 2] {
+        if rope == Rope::None {
+            return Default::default();
+        }
         let (pairs, quarter) = (head / 2, head / 4);
         let frequencies: Vec<f64> = (0..pairs)
             .map(|pair| {

@@ -81,6 +81,8 @@ pub(crate) enum Head {
     /// The product with the square root of the width, the offsets and factors of the file, RMS norm
     /// without weights, and a product with `mm.input_projection.weight`.
     Standardized,
+    /// RMS norm without weights and a product with `mm.input_projection.weight`.
+    PlainNorm,
     /// Two products with GELU between them: `mm.{0}` and `mm.{1}`.
     Mlp(u32, u32),
     /// A product with `mm.model.fc`.
@@ -95,7 +97,8 @@ pub(crate) enum Head {
 pub enum Positions {
     /// Consecutive positions; a row attends to those before it.
     Causal,
-    /// Consecutive positions; all rows of the image attend to each other.
+    /// Consecutive positions; rows of the image attend to each other, in the layers of the language
+    /// model that allow it.
     Bidirectional,
     /// Three rotary positions (M-RoPE): the position of the image, and the line and column in its
     /// grid. The next position after the image is that of the image plus the larger side of the
@@ -108,9 +111,6 @@ pub enum Positions {
 pub(crate) struct Projector {
     /// `clip.projector_type`.
     pub(crate) name: &'static str,
-    /// Whether language models can read the rows. The logits of Gemma 4 after an image differ from
-    /// llama.cpp's.
-    pub(crate) usable: bool,
     pub(crate) norm: NormKind,
     /// Width and layers of towers whose norms subtract no mean, if others do.
     pub(crate) rms_sizes: Option<(usize, usize)>,
@@ -129,6 +129,9 @@ pub(crate) struct Projector {
     pub(crate) merge: Merge,
     /// Default side of a merged square in patches.
     pub(crate) merged: u32,
+    /// Whether a merged square is a single patch, and there are no layers: layer norms surround the
+    /// product with the patches.
+    pub(crate) layerless: bool,
     pub(crate) head: Head,
     /// Whether some layers attend within windows: the key `clip.vision.n_wa_pattern` is required.
     pub(crate) windows: bool,
@@ -148,7 +151,6 @@ pub(crate) struct Projector {
 
 const SIGLIP: Projector = Projector {
     name: "gemma3",
-    usable: true,
     norm: NormKind::Layer,
     rms_sizes: None,
     class: false,
@@ -161,6 +163,7 @@ const SIGLIP: Projector = Projector {
     filter: Filter::Linear,
     merge: Merge::Mean,
     merged: 4,
+    layerless: false,
     head: Head::Norm,
     windows: false,
     line_breaks: false,
@@ -240,7 +243,6 @@ pub(crate) const PROJECTORS: &[Projector] = &[
     },
     Projector {
         name: "gemma4v",
-        usable: false,
         norm: NormKind::Rms,
         rope: Rope::Quarters,
         rope_base: 100.0,
@@ -254,9 +256,21 @@ pub(crate) const PROJECTORS: &[Projector] = &[
         around: ["<|image>", "<image|>"],
         ..SIGLIP
     },
+    Projector {
+        name: "gemma4uv",
+        learned: Learned::Axes,
+        size: Size::Dynamic { min: 70, max: 1120 },
+        filter: Filter::Cubic,
+        merge: Merge::Concatenate,
+        merged: 3,
+        layerless: true,
+        head: Head::PlainNorm,
+        around: ["<|image>", "<image|>"],
+        ..SIGLIP
+    },
 ];
 
 /// The names of all supported projector types.
 pub fn projector_types() -> impl Iterator<Item = &'static str> {
-    PROJECTORS.iter().filter(|projector| projector.usable).map(|projector| projector.name)
+    PROJECTORS.iter().map(|projector| projector.name)
 }

@@ -64,6 +64,7 @@ pub fn towers() -> Vec<Case> {
         smolvlm("smolvlm", Sizes { image: 16, ..SIZES }, (40, 20), 48),
         gemma4("gemma4v", Sizes { merged: 3, ..SIZES }, (108, 96), false),
         gemma4("gemma4v-resized", Sizes { merged: 3, layers: 1, ..SIZES }, (130, 90), true),
+        gemma4_layerless("gemma4uv", Sizes { merged: 3, ..SIZES }, (130, 90)),
         internvl("internvl", Sizes { image: 16, ..SIZES }, (60, 25), 6),
         internvl("internvl-overview", Sizes { image: 16, layers: 1, ..SIZES }, (13, 16), 12),
     ]
@@ -293,6 +294,18 @@ fn gemma4(name: &'static str, sizes: Sizes, size: (usize, usize), clamped: bool)
         case.tensor("v.std_bias", &[sizes.width], Fill::Bias);
         case.tensor("v.std_scale", &[sizes.width], Fill::Norm);
     }
+    case.linear("mm.input_projection", sizes.width, EMBEDDING, false);
+    case
+}
+
+fn gemma4_layerless(name: &'static str, sizes: Sizes, size: (usize, usize)) -> Case {
+    let mut case = Case::new(name, "gemma4uv", Sizes { heads: 0, layers: 0, hidden: 0, ..sizes }, size);
+    let pixels = 3 * (sizes.patch * sizes.merged).pow(2);
+    case.linear("v.patch_embd", pixels, sizes.width, true);
+    case.norm("v.patch_norm.1", pixels, true);
+    case.norm("v.patch_norm.2", sizes.width, true);
+    case.norm("v.patch_norm.3", sizes.width, true);
+    case.tensor("v.position_embd.weight", &[sizes.width, 200, 2], Fill::Bias);
     case.linear("mm.input_projection", sizes.width, EMBEDDING, false);
     case
 }

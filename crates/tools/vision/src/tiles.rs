@@ -7,8 +7,12 @@ use crate::Error;
 use crate::description::check;
 use crate::projector::Size;
 
+/// The key of the length of the longest side in pixels.
+pub(crate) const PREPROCESSED: &str = "clip.vision.preproc_image_size";
+/// The key of the maximum number of tiles of an image.
+pub(crate) const MAX_TILES: &str = "clip.vision.preproc_max_tiles";
 /// Maximum number of tiles of an image in a file.
-const MAX_TILES: u32 = 256;
+const LIMIT: u32 = 256;
 /// Maximum number of tiles per side.
 const MAX_SIDE: usize = 16;
 
@@ -26,17 +30,16 @@ impl Tiling {
         match size {
             Size::Square | Size::Dynamic { .. } => Ok(None),
             Size::LongestSide => {
-                const KEY: &str = "clip.vision.preproc_image_size";
-                let length = check(KEY, metadata.expect_u32(KEY)?)?;
+                let length = check(PREPROCESSED, metadata.expect_u32(PREPROCESSED)?)?;
                 Ok(Some(Self::LongestSide { length, most: MAX_SIDE }))
             }
             Size::BestGrid => {
                 let count = |key: &str, usual: u32| match metadata.get::<u32>(key)?.unwrap_or(usual) {
-                    count @ 1..=MAX_TILES => Ok(count as usize),
+                    count @ 1..=LIMIT => Ok(count as usize),
                     count => Err(Error::value(key, count, "expected 1 to 256")),
                 };
                 let least = count("clip.vision.preproc_min_tiles", 1)?;
-                let most = count("clip.vision.preproc_max_tiles", 12)?;
+                let most = count(MAX_TILES, 12)?;
                 let lines = |columns: usize| least.div_ceil(columns).max(least)..=most / columns;
                 let grids = (least..=most).flat_map(|columns| lines(columns).map(move |lines| (columns, lines)));
                 let grids: Vec<(usize, usize)> = grids.collect();
@@ -54,6 +57,17 @@ impl Tiling {
         match self {
             Self::LongestSide { most, .. } => most * most,
             Self::BestGrid(grids) => grids.iter().map(|(columns, lines)| columns * lines).max().unwrap_or(0),
+        }
+    }
+
+    /// Maximum pixels of all tiles of this side together.
+    pub(crate) fn max_pixels(&self, tile: usize) -> usize {
+        match self {
+            Self::LongestSide { length, most } => {
+                let side = (*length).min(most * tile).next_multiple_of(tile);
+                side.saturating_mul(side)
+            }
+            Self::BestGrid(_) => self.most().saturating_mul(tile * tile),
         }
     }
 

@@ -167,6 +167,9 @@ impl Tower {
         if rows.len() != expected {
             return Err(Error::Output { found: rows.len(), expected });
         }
+        if rows.iter().any(|value| !value.is_finite()) {
+            return Err(Error::NotFinite);
+        }
         self.arrange(rows, &layout, all);
         Ok(layout)
     }

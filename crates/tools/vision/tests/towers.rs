@@ -105,6 +105,7 @@ fn wrong_files_are_refused_by_name() -> Result<(), Box<dyn Error>> {
         (tower("internvl")?.with("clip.vision.preproc_max_tiles", number(1 << 30)), "preproc_max_tiles"),
         (tower("internvl")?.without("v.class_embd"), "v.class_embd"),
         (tower("gemma4v")?.without("v.position_embd.weight"), "v.position_embd.weight"),
+        (tower("gemma4uv")?.without("v.patch_norm.3.bias"), "v.patch_norm.3.bias"),
         (tower("qwen3vl-deepstack")?.without("v.deepstack.2.fc1.weight"), "v.deepstack.2.fc1.weight"),
     ] {
         let error = Tower::load(&case.open()?, open("cpu")?).err().ok_or(part)?;

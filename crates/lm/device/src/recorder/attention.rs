@@ -38,8 +38,9 @@ impl<'a> StepRecorder<'a> {
             // The flags have 16 bits for the offset.
             Err(_) => return Err(Error::file(format!("a batch of {tokens} tokens is too large for images"))),
         };
+        let non_causal = shape.non_causal && block.bidirectional_images;
         // With sliding windows, image rows attend to all later rows of their image.
-        let images = shape.non_causal && block.attention.after == 0 && block.attention.window > 0;
+        let images = non_causal && block.attention.after == 0 && block.attention.window > 0;
         let heads = LmRopeKvStore {
             tokens: tokens as u32,
             stride: scratch.qkv.stride as u32,
@@ -52,7 +53,7 @@ impl<'a> StepRecorder<'a> {
             block: shape.block_tokens as u32,
             q_stride: scratch.qkv.stride as u32,
             y_stride: scratch.attended.stride as u32,
-            own: shape.own_positions() as u32,
+            own: if non_causal { shape.own_positions() as u32 } else { 0 },
             after: if images { MAX_AFTER } else { block.attention.after },
             splits: if self.is_large_batch() || native_kernels { 1 } else { shape.kv_splits as u32 },
             ..block.attention
@@ -103,7 +104,8 @@ impl<'a> StepRecorder<'a> {
         let norms = block.head_norms.as_ref().unwrap_or(&scratch.unused);
         let sinks = block.sinks.as_ref().unwrap_or(&scratch.unused);
         let (qkv, keys, values) = (&scratch.qkv.range, &block.keys, &block.values);
-        let start = 4 * shape.attention_offset() as u64;
+        // Causal attention reads the inputs at the start, which `attention_offset` is a copy of.
+        let start = if non_causal { 4 * shape.attention_offset() as u64 } else { 0 };
         let attention_inputs = scratch.inputs.range(start, scratch.inputs.length() - start)?;
         // The kernel that combines splits reads f32.
         let attention = LmAttention { packed: if attention.splits > 1 { 0 } else { packed }, ..attention };

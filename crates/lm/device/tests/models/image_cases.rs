@@ -59,6 +59,9 @@ pub(crate) fn all() -> Vec<ImageCase> {
     [
         case("image-llama", "llama", "causal", (5, 4)),
         case("image-gemma3", "gemma3", "bidirectional", (5, 5)),
+        // With per-layer embeddings, rows attend to earlier ones only.
+        case("image-gemma4", "gemma4", "causal", (5, 5)),
+        case("image-gemma4-dense", "gemma4-dense", "bidirectional", (5, 5)),
         case("image-qwen35", "qwen35", "grid", (6, 3)),
         case("image-qwen2vl", "qwen2vl", "grid", (3, 6)),
         case("image-qwen3vl", "qwen3vl", "grid", (4, 5)).map(|case| deepstack(case, 2)),

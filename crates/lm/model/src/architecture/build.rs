@@ -331,6 +331,7 @@ impl<'a> Builder<'a> {
             temperature,
             sinks,
             causal,
+            bidirectional_images: self.config.bidirectional_images[index],
             alibi: self.config.encoder.alibi,
             window,
             chunk,

@@ -51,6 +51,8 @@ pub struct Config {
     pub per_layer_length: Option<usize>,
     /// How many of the first layers are followed by an addition of features of images (deepstack).
     pub deepstack_layers: usize,
+    /// Layers in which a row of an image may attend to later rows of it.
+    pub bidirectional_images: Vec<bool>,
     /// Residual streams, if there are several.
     pub streams: Option<StreamConfig>,
     /// Sparsity of the activations of each layer.
@@ -220,6 +222,7 @@ impl Config {
             latent.map_or((key_length, value_length), |latent| (latent.rank + rope.dimensions, latent.rank));
         let kv_heads = if latent.is_some() { vec![1; layers] } else { kv_heads };
         let kinds = LayerKinds::read(&keys, traits, layers)?;
+        let per_layer_length = per_layer_length(&keys, traits)?;
         let parallel = match traits.parallel {
             Parallel::Never | Parallel::WithoutNorm => false,
             Parallel::Declared => keys
@@ -238,6 +241,7 @@ impl Config {
             logit_cap: cap(keys.float("final_logit_softcapping")?, traits.soft_caps.1),
             temperatures: temperature(&keys, traits, &rope, &kinds.rotated)?,
             kv_layers: kv_layers(&keys, traits, &kinds.windows, &kv_heads)?,
+            bidirectional_images: bidirectional_images(traits, &kinds.windows, per_layer_length),
             windows: kinds.windows,
             chunks: kinds.chunks,
             rotated: kinds.rotated,
@@ -254,7 +258,7 @@ impl Config {
             key_length,
             value_length,
             window_lengths,
-            per_layer_length: per_layer_length(&keys, traits)?,
+            per_layer_length,
             deepstack_layers: deepstack_layers(&keys, layers)?,
             streams: StreamConfig::read(&keys, traits)?,
             sparsity: sparsity(&keys, traits, count)?,
@@ -281,6 +285,7 @@ impl Config {
             kv_heads: vec![self.kv_heads[layer]],
             feed_forward: vec![self.feed_forward[layer]],
             expert_layers: vec![self.expert_layers[layer]],
+            bidirectional_images: vec![self.bidirectional_images[layer]],
             windows: vec![self.windows[layer]],
             chunks: vec![self.chunks[layer]],
             rotated: vec![self.rotated[layer]],
@@ -446,6 +451,16 @@ fn per_layer_length(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Opti
         return Ok(None);
     }
     keys.count(name, MAX_LENGTH)
+}
+
+/// [`Config::bidirectional_images`].
+fn bidirectional_images(
+    traits: &ArchitectureTraits,
+    windows: &[Option<u32>],
+    per_layer_length: Option<usize>,
+) -> Vec<bool> {
+    let allowed = |window: &Option<u32>| !traits.windowed_images || window.is_some() && per_layer_length.is_none();
+    windows.iter().map(allowed).collect()
 }
 
 /// Vocabulary size: the length of the token list, or the declared size if there is no list.

@@ -27,6 +27,9 @@ pub(super) struct ArchitectureTraits {
     pub(super) shared_kv: bool,
     /// Layers may have per-layer embeddings.
     pub(super) per_layer_embedding: bool,
+    /// Rows of an image attend to later ones in layers with a window only, and in none with
+    /// per-layer embeddings.
+    pub(super) windowed_images: bool,
     /// There are several residual streams, and low-rank branches parallel to attention.
     pub(super) streams: bool,
     /// Query, key and value projections have biases.

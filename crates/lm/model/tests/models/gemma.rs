@@ -59,6 +59,15 @@ fn layers_have_inputs_of_their_own_and_scales() {
 }
 
 #[test]
+fn rows_of_an_image_see_later_ones_in_layers_with_a_window() {
+    let of = |name: &str| model(name).config.bidirectional_images;
+    assert_eq!(of("gemma4-dense"), [true, true, false, true, true, false]);
+    assert_eq!(of("gemma4-experts"), of("gemma4-dense"));
+    assert_eq!(of("gemma4"), [false; 8], "with per-layer embeddings");
+    assert!(of("gemma3").iter().all(|allowed| *allowed) && !attention(&model("gemma4-dense"), 2).bidirectional_images);
+}
+
+#[test]
 fn experts_are_beside_a_dense_network() {
     let experts = model("gemma4-experts");
     let block = experts.layers[1].feed_forward.as_ref().expect("the layer has feed-forward");

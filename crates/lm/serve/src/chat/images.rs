@@ -12,7 +12,7 @@ use roci_lm::json::Json;
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::fields::Fields;
+use crate::fields::{Fields, wrong};
 
 /// Maximum number of images of a request.
 const MAX_IMAGES: usize = 64;
@@ -47,9 +47,8 @@ impl ChatImages {
         let mut after_image = true;
         for (place, part) in parts.iter().enumerate() {
             let (is_image, part) = (is_image(part), Fields::of(part, format!("{path}[{place}]"))?);
-            if let Some(image) = part.object("image_url")?.filter(|_| is_image) {
-                let name = image.name("url");
-                let url = image.text("url")?.ok_or_else(|| ApiError::field(&name, "is missing"))?;
+            if is_image {
+                let (url, name) = image_url(&part)?;
                 if self.files.len() == MAX_IMAGES {
                     return Err(ApiError::field(
                         &name,
@@ -96,6 +95,23 @@ impl ChatImages {
     }
 }
 
+/// The URL of a part of type `image_url`, with the name of its field: a field of the object
+/// `image_url`, or this field itself as in Mistral's interface.
+pub(super) fn image_url<'a>(part: &Fields<'a>) -> Result<(&'a str, String), ApiError> {
+    let name = part.name("image_url");
+    match part.get("image_url") {
+        None => Err(ApiError::field(name, "is missing")),
+        Some(Json::String(url)) => Ok((url, name)),
+        Some(Json::Object(_)) => {
+            let image = part.object("image_url")?.ok_or_else(|| ApiError::field(name, "is missing"))?;
+            let name = image.name("url");
+            let url = image.text("url")?.ok_or_else(|| ApiError::field(&name, "is missing"))?;
+            Ok((url, name))
+        }
+        Some(other) => Err(wrong(name, "an object with `url`, or a string", other)),
+    }
+}
+
 /// Whether a part is an image.
 fn is_image(part: &Json) -> bool {
     part.get("type").and_then(Json::as_str) == Some("image_url")
@@ -119,8 +135,10 @@ fn read(url: &str, media: Option<&Path>) -> Result<Vec<u8>, String> {
         let encoded = data.split_once(";base64,").map(|(_, encoded)| encoded);
         let encoded = encoded.ok_or("is a data URL without base64: write `data:image/png;base64,…`")?;
         let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+        // Tools break base64 into lines.
+        let encoded: Vec<u8> = encoded.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
         return GeneralPurpose::new(&STANDARD, config)
-            .decode(encoded.trim())
+            .decode(encoded)
             .map_err(|error| format!("is not valid base64: {error}"));
     }
     if let Some(path) = url.strip_prefix("file://") {
@@ -163,6 +181,7 @@ mod tests {
         let read = |url: &str| read(url, Some(&media));
         assert_eq!(read("data:image/png;base64,Y2F0").expect("valid"), b"cat");
         assert_eq!(read("data:image/png;base64,Y2F0cw").expect("no padding"), b"cats");
+        assert_eq!(read("data:image/png;base64,Y2\nF0\r\ncw==\n").expect("lines"), b"cats");
         assert_eq!(read("file://cat.png").expect("it exists"), b"cat");
         assert_eq!(read("file:///cat.png").expect("relative to the folder"), b"cat");
         for (url, what) in [
@@ -186,12 +205,14 @@ mod tests {
     #[test]
     fn parts_become_text_with_markers() {
         let part = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
-        let image = r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,Y2F0"}}"#;
-        let content = [part("a"), part("b"), image.to_owned(), part("c"), part("d")].join(",");
+        let image = r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,Y2F0"}}"#.to_owned();
+        let other = r#"{"type":"image_url","image_url":"data:image/png;base64,Y2F0cw=="}"#.to_owned();
+        let content = [part("a"), part("b"), image, part("c"), part("d"), other].join(",");
         let messages = Json::parse(&format!(r#"[{{"role":"user","content":[{content}]}}]"#)).expect("valid JSON");
         let mut messages = messages.as_array().expect("a list").to_vec();
         let images = ChatImages::take(&mut messages, None).expect("valid");
         let text = messages[0].get("content").and_then(Json::as_str).expect("text").replace(&images.marker, "#");
-        assert_eq!((text.as_str(), images.files.len()), ("a\nb#c\nd", 1));
+        assert_eq!((text.as_str(), images.files.len()), ("a\nb#c\nd#", 2));
+        assert_eq!(images.files[1], (b"cats".to_vec(), "messages[0].content[5].image_url".to_owned()));
     }
 }

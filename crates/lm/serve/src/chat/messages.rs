@@ -4,8 +4,9 @@ use roci_lm::json::Json;
 use roci_lm::template::message;
 
 use super::calls::{CLOSE, OPEN};
+use super::images::image_url;
 use crate::error::ApiError;
-use crate::fields::{Fields, wrong};
+use crate::fields::{Fields, shown, wrong};
 use crate::schema;
 
 /// Maximum number of messages.
@@ -61,27 +62,20 @@ fn check(message: &Json, path: String) -> Result<Json, ApiError> {
 fn check_part(part: &Json, path: String) -> Result<(), ApiError> {
     let fields = Fields::of(part, path)?;
     let kind = fields.text("type")?.ok_or_else(|| ApiError::field(fields.name("type"), "is missing"))?;
+    let other = |name: &str| {
+        let what = format!("is in a part of type `{kind}`: send a part for each");
+        Err(ApiError::field(fields.name(name), what))
+    };
     match kind {
         "text" => match fields.text("text")? {
+            Some(_) if fields.get("image_url").is_some() => other("image_url"),
             Some(_) => Ok(()),
             None => Err(ApiError::field(fields.name("text"), "is missing")),
         },
-        "image_url" => {
-            if fields.text("text")?.is_some_and(|text| !text.is_empty()) {
-                return Err(ApiError::field(
-                    fields.name("text"),
-                    "is in a part of type `image_url`: send a part for each",
-                ));
-            }
-            let image = fields.object("image_url")?;
-            let image = image.ok_or_else(|| ApiError::field(fields.name("image_url"), "is missing"))?;
-            match image.text("url")? {
-                Some(_) => Ok(()),
-                None => Err(ApiError::field(image.name("url"), "is missing")),
-            }
-        }
+        "image_url" if fields.text("text")?.is_some_and(|text| !text.is_empty()) => other("text"),
+        "image_url" => image_url(&fields).map(|_| ()),
         other => {
-            let what = format!("is `{other}`; only `text` and `image_url` are supported");
+            let what = format!("is `{}`; only `text` and `image_url` are supported", shown(other));
             Err(ApiError::field(fields.name("type"), what))
         }
     }
@@ -214,6 +208,37 @@ mod tests {
                 r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"},"text":"y"}]}]"#,
                 "messages[0].content[0].text",
             ),
+            (
+                r#"[{"role":"user","content":[{"type":"text","text":"y","image_url":{"url":"x"}}]}]"#,
+                "messages[0].content[0].image_url",
+            ),
+            (r#"[{"role":"user","content":[{"type":"image_url","image_url":5}]}]"#, "messages[0].content[0].image_url"),
+            (
+                r#"[{"role":"user","content":[{"type":"image_url","image_url":["x"]}]}]"#,
+                "messages[0].content[0].image_url",
+            ),
+            (
+                r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":5}}]}]"#,
+                "messages[0].content[0].image_url.url",
+            ),
+            (r#"[{"role":"user","content":[{"image_url":{"url":"x"}}]}]"#, "messages[0].content[0].type"),
+            (r#"[{"role":"user","content":{"type":"image_url","image_url":"x"}}]"#, "messages[0].content"),
+            // Parts of other interfaces.
+            (
+                r#"[{"role":"user","content":[{"type":"input_image","image_url":"x","detail":"auto"}]}]"#,
+                "messages[0].content[0].type",
+            ),
+            (r#"[{"role":"user","content":[{"type":"input_text","text":"x"}]}]"#, "messages[0].content[0].type"),
+            (
+                r#"[{"role":"user","content":[{"type":"image","source":{"type":"base64"}}]}]"#,
+                "messages[0].content[0].source",
+            ),
+            (r#"[{"role":"user","content":[{"type":"image","image":"x"}]}]"#, "messages[0].content[0].image"),
+            (
+                r#"[{"role":"user","content":[{"type":"video_url","video_url":{"url":"x"}}]}]"#,
+                "messages[0].content[0].video_url",
+            ),
+            (r#"[{"role":"user","content":"x","images":["y"]}]"#, "messages[0].images"),
             (r#"[{"role":"user","content":[{"type":"input_audio"}]}]"#, "messages[0].content[0].type"),
             (r#"[{"role":"user","content":[{"type":"text"}]}]"#, "messages[0].content[0].text"),
             (r#"[{"role":"user","content":"x","name":5}]"#, "messages[0].name"),

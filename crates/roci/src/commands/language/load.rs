@@ -154,7 +154,7 @@ pub(crate) fn load(
     let drafts = speculation::open(options.speculation, &file, &tokenizer, context)?;
     let registry = registry(drivers);
     let (devices, mut device_options) = open_devices(&registry, (&file, &model, &adapters), options, printer)?;
-    if let Some(rows) = vision.as_ref().map(VisionFile::batch_rows).filter(|rows| *rows > 0) {
+    if let Some(rows) = vision.as_ref().map(|vision| vision.batch_rows(&model.config)).filter(|rows| *rows > 0) {
         device_options.max_batch_tokens = Some((rows + options.settings.max_batch).max(DEFAULT_BATCH));
     }
     let first = devices.first().cloned().ok_or_else(|| roci_hal::Error::invalid("--device", "no device is given"))?;

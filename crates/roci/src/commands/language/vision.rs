@@ -7,6 +7,7 @@ use roci_base::Hint as _;
 use roci_engine::{Engine, Forward as _, Image, ImagePositions, ImageRows};
 use roci_gguf::Gguf;
 use roci_hal::Device;
+use roci_lm::architecture::Config;
 use roci_lm_device::DeviceModel;
 use roci_serve::ImageEncoder;
 use roci_vision::{Description, Positions, Tower};
@@ -24,14 +25,13 @@ impl VisionFile {
     pub(super) fn open(path: &Path) -> Result<Self, LanguageError> {
         let file = Gguf::open(path).map_err(|source| LanguageError::File { path: path.to_owned(), source })?;
         let description = Description::new(&file).map_err(|source| vision_error(path, source))?;
-        description.check_usable().map_err(|source| vision_error(path, source))?;
         Ok(Self { path: path.to_owned(), file, description })
     }
 
     /// Minimum tokens per batch besides one of each other sequence: the rows of a bidirectional
     /// image are evaluated in one batch.
-    pub(super) fn batch_rows(&self) -> usize {
-        match self.description.positions() {
+    pub(super) fn batch_rows(&self, config: &Config) -> usize {
+        match positions(&self.description, config) {
             Positions::Bidirectional => self.description.max_rows(),
             _ => 0,
         }
@@ -40,18 +40,28 @@ impl VisionFile {
     /// Loads the tower for a model.
     pub(super) fn load(self, device: Device, model: &DeviceModel) -> Result<Vision, LanguageError> {
         let limits = model.limits();
+        let config = &model.model().config;
         // Rows have features for the first layers behind the embedding.
-        let embedding = limits.embedding * (1 + model.model().config.deepstack_layers);
+        let embedding = limits.embedding * (1 + config.deepstack_layers);
         let mut tower = Tower::load(&self.file, device).map_err(|source| vision_error(&self.path, source))?;
         if tower.width() != embedding {
             return Err(LanguageError::VisionWidth { path: self.path, rows: tower.width(), embedding });
         }
-        if self.description.positions() == Positions::Grid && !model.has_grid_positions() {
+        let positions = positions(&self.description, config);
+        if positions == Positions::Grid && !model.has_grid_positions() {
             return Err(LanguageError::VisionPositions { path: self.path });
         }
         // Leaves room for text in the context.
         tower.limit_rows(limits.context * 3 / 4);
-        Ok(Vision { path: self.path, description: self.description, tower: Mutex::new(tower) })
+        Ok(Vision { path: self.path, positions, tower: Mutex::new(tower) })
+    }
+}
+
+/// Positions of an image's rows in this language model.
+fn positions(description: &Description, config: &Config) -> Positions {
+    match description.positions() {
+        Positions::Bidirectional if !config.bidirectional_images.contains(&true) => Positions::Causal,
+        positions => positions,
     }
 }
 
@@ -59,7 +69,7 @@ impl VisionFile {
 #[derive(Debug)]
 pub(crate) struct Vision {
     path: PathBuf,
-    description: Description,
+    positions: Positions,
     tower: Mutex<Tower>,
 }
 
@@ -69,7 +79,7 @@ impl Vision {
         let mut tower = self.tower.lock().unwrap_or_else(PoisonError::into_inner);
         let encoded = tower.encode(bytes)?;
         let (columns, lines) = encoded.grid;
-        let positions = match self.description.positions() {
+        let positions = match self.positions {
             Positions::Bidirectional => ImagePositions::Bidirectional,
             Positions::Grid => ImagePositions::Grid { columns, lines },
             _ => ImagePositions::Causal,

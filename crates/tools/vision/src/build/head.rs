@@ -5,14 +5,11 @@ use roci_graph::ops::elementwise::Binary;
 use roci_graph::ops::reduction::ReduceKind;
 use roci_graph::{Tensor, ValueId};
 
-use super::Builder;
+use super::{Builder, LAYER_NORM_EPSILON};
 use crate::Error;
 use crate::description::Activation;
 use crate::projector::{Head, Merge, NormKind};
 use crate::weights::transposed;
-
-/// Added to the variance in the norm of [`Head::NormMlp`].
-const MLP_EPSILON: f32 = 1e-5;
 
 impl Builder<'_> {
     /// Features of a layer for a layer of the language model, if the file has a head for them.
@@ -72,6 +69,7 @@ impl Builder<'_> {
                     Tensor::new([columns, outputs], values).map_err(|_| Error::Unsupported("empty matrices"))?;
                 Ok((self.product(x, "mm.input_projection", matrix, outputs)?, outputs))
             }
+            Head::PlainNorm => self.project(x, columns),
             Head::Standardized => {
                 let root = self.constant("mm", Tensor::vector(vec![(columns as f32).sqrt()]));
                 let mut x = self.node("mm", Binary::Mul, &[x, root]);
@@ -81,9 +79,7 @@ impl Builder<'_> {
                     x = self.node("v.std_bias", Binary::Sub, &[x, bias]);
                     x = self.scaled(x, "v.std_scale")?;
                 }
-                let x = self.plain_norm(x, "mm", columns);
-                let outputs = self.outputs("mm.input_projection.weight")?;
-                Ok((self.linear(x, "mm.input_projection", columns, outputs)?, outputs))
+                self.project(x, columns)
             }
             Head::Linear => {
                 let outputs = self.outputs("mm.model.fc.weight")?;
@@ -91,7 +87,7 @@ impl Builder<'_> {
             }
             Head::NormMlp => {
                 let [weight, bias] = ["weight", "bias"].map(|what| format!("mm.model.mlp.0.{what}"));
-                let x = self.norm_by(x, &weight, Some(&bias), (NormKind::Layer, MLP_EPSILON), columns)?;
+                let x = self.norm_by(x, &weight, Some(&bias), (NormKind::Layer, LAYER_NORM_EPSILON), columns)?;
                 self.mlp(x, "mm.model.mlp.1", "mm.model.mlp.3", columns)
             }
             Head::Mlp(first, second) => {
@@ -99,6 +95,13 @@ impl Builder<'_> {
                 self.mlp(x, &first, &second, columns)
             }
         }
+    }
+
+    /// RMS norm without weights and a product, and the length of the result.
+    fn project(&mut self, x: ValueId, columns: usize) -> Result<(ValueId, usize), Error> {
+        let x = self.plain_norm(x, "mm", columns);
+        let outputs = self.outputs("mm.input_projection.weight")?;
+        Ok((self.linear(x, "mm.input_projection", columns, outputs)?, outputs))
     }
 
     /// Two products with GELU between them, and the length of the result.

@@ -16,6 +16,9 @@ use crate::weights::{Weights, layer, transposed};
 /// The symbol of the number of patches, and the name of the input that has them.
 const PATCHES: &str = "patches";
 
+/// Added to the variance in layer norms whose epsilon is not in the file: PyTorch's default.
+const LAYER_NORM_EPSILON: f32 = 1e-5;
+
 /// A graph and the order of its inputs.
 pub(crate) struct TowerGraph {
     pub(crate) graph: Graph,
@@ -213,20 +216,33 @@ impl Builder<'_> {
     fn embed_patches(&mut self) -> Result<ValueId, Error> {
         let (width, patch) = (self.description.width, self.description.patch);
         let pixels = 3 * patch * patch;
-        let shape = [patch, patch, 3, width];
+        let layerless = self.description.projector.layerless;
+        let shape = if layerless { vec![pixels, width] } else { vec![patch, patch, 3, width] };
         let mut kernel = self.weights.floats("v.patch_embd.weight", &shape)?;
         // Video towers have a kernel for each of two frames; both frames are the same image.
         if self.weights.has("v.patch_embd.weight.1") {
             let second = self.weights.floats("v.patch_embd.weight.1", &shape)?;
             kernel.iter_mut().zip(&second).for_each(|(one, other)| *one += other);
         }
-        let x = self.per_patch(Input::Pixels, PATCHES, pixels);
-        let mut x = self.product(x, "v.patch_embd", transposed(&kernel, pixels, width), width)?;
+        let mut x = self.per_patch(Input::Pixels, PATCHES, pixels);
+        x = self.patch_norm(x, 1, pixels)?;
+        x = self.product(x, "v.patch_embd", transposed(&kernel, pixels, width), width)?;
+        x = self.patch_norm(x, 2, width)?;
         if self.description.projector.learned != Learned::None {
             let positions = self.per_patch(Input::Positions, "positions", width);
             x = self.add("v.position_embd", x, positions);
         }
-        Ok(x)
+        self.patch_norm(x, 3, width)
+    }
+
+    /// One of the norms of towers without layers: of the pixels, of the product with them, or of the
+    /// sum with position embeddings.
+    fn patch_norm(&mut self, x: ValueId, number: usize, width: usize) -> Result<ValueId, Error> {
+        if !self.description.projector.layerless {
+            return Ok(x);
+        }
+        let [weight, bias] = ["weight", "bias"].map(|what| format!("v.patch_norm.{number}.{what}"));
+        self.norm_by(x, &weight, Some(&bias), (NormKind::Layer, LAYER_NORM_EPSILON), width)
     }
 
     /// Appends the class embedding, whose position is behind those of the patches.
