@@ -29,12 +29,13 @@ fn check_all(device: &Device, spec: &KernelSpec) -> Result<(), Failed> {
 }
 
 /// Prefixes of the kernels that decoding specializes for a model.
-const SPECIALIZED: [&str; 16] = [
+const SPECIALIZED: [&str; 17] = [
     "lm_matvec_",
     "lm_matvec_i8_",
     "lm_rope_kv_store_",
     "lm_attention_",
     "lm_decode_attention_",
+    "lm_decode_attention4_",
     "lm_combine_splits",
     "lm_short_conv",
     "lm_delta_rule",

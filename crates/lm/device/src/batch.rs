@@ -31,20 +31,25 @@ pub(crate) struct Batch<'a> {
     /// First token and count of each block of attention.
     blocks: Vec<(usize, usize)>,
     /// Whether each chunk is a whole sequence of a non-causal model.
-    non_causal: bool,
+    whole_texts: bool,
     /// Requested rows, in the order of the chunks.
     pub(crate) output_rows: Vec<OutputRow>,
     pub(crate) adapters: BatchAdapters,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], block_tokens: usize, non_causal: bool, adapters: BatchAdapters) -> Self {
+    pub(crate) fn new(
+        chunks: &'a [Chunk<'a>],
+        block_tokens: usize,
+        whole_texts: bool,
+        adapters: BatchAdapters,
+    ) -> Self {
         let tokens: usize = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
         // A small batch has a block per token, so that all small batches of a size share one
         // recording.
         let block_tokens = if tokens <= SMALL_BATCH { 1 } else { block_tokens };
         let (blocks, output_rows) = (Vec::new(), Vec::new());
-        let mut batch = Self { chunks, block_tokens, blocks, non_causal, output_rows, adapters };
+        let mut batch = Self { chunks, block_tokens, blocks, whole_texts, output_rows, adapters };
         let mut first = 0;
         for (index, chunk) in chunks.iter().enumerate() {
             let count = chunk.tokens.len();
@@ -107,7 +112,7 @@ impl<'a> Batch<'a> {
             input_words: 0,
             kv_splits,
             one_token_per_sequence: self.chunks.iter().all(|chunk| chunk.tokens.len() == 1),
-            non_causal: self.non_causal || images.ends.is_some(),
+            whole_texts: self.whole_texts || images.ends.is_some(),
             host_embeddings: images.has_rows(),
             rope_pairs: if images.rope.is_some() { sections.len() } else { 0 },
             deepstack_layers: images.deepstack_layers,
@@ -141,7 +146,7 @@ impl<'a> Batch<'a> {
             words[shape.blocks_offset() + 2 * index] = *first as u32;
             words[shape.blocks_offset() + 2 * index + 1] = *count as u32;
         }
-        if shape.non_causal {
+        if shape.whole_texts {
             self.fill_attention_inputs(&shape, &mut words, images.ends.as_deref());
         }
         let row_words = &mut words[shape.output_rows_offset()..shape.token_ids_offset()];

@@ -5,7 +5,6 @@ use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::{Matrix, NormKind, Vector};
 
 use crate::Error;
-use crate::vectors::part_of;
 
 /// Minimum number of rows to dequantize embeddings with several threads.
 const MIN_PARALLEL_ROWS: usize = 128;
@@ -38,7 +37,9 @@ impl HostInput {
             read_row(file, matrix, 0, &mut row).map(|()| row)
         });
         let vector = |vector: &Vector| -> Result<Vec<f32>, Error> {
-            Ok(part_of(&file.expect_tensor(&vector.tensor)?.to_f32()?, vector)?.to_vec())
+            let values = file.expect_tensor(&vector.tensor)?.to_f32()?;
+            let values = values.get(vector.values.clone());
+            Ok(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?.to_vec())
         };
         let norm = model.input.norm.as_ref().map(|norm| {
             Ok::<_, Error>(HostNorm {

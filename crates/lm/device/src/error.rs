@@ -49,11 +49,6 @@ impl Error {
     pub(crate) fn file(message: impl Into<String>) -> Self {
         Self::File { message: message.into(), hint: None }
     }
-
-    /// A tensor with fewer values than the model describes.
-    pub(crate) fn too_short(tensor: &str) -> Self {
-        Self::file(format!("`{tensor}` is too short"))
-    }
 }
 
 impl From<roci_kernels::Error> for Error {

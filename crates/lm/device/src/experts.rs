@@ -201,7 +201,7 @@ impl WeightLoader<'_> {
             None => Ok(0.0),
             Some(bias) => {
                 let value = tensors.get(bias.tensor.as_str()).and_then(|values| values.get(bias.values.start + row));
-                value.copied().ok_or_else(|| Error::too_short(&bias.tensor))
+                value.copied().ok_or_else(|| Error::file(format!("`{}` is too short", bias.tensor)))
             }
         };
         let mut floats = Vec::new();

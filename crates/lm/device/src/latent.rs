@@ -13,7 +13,6 @@ use crate::layer::{DeviceLinear, LayerBuilder};
 use crate::native_experts::NativeExperts;
 use crate::norms::DeviceNorm;
 use crate::pack::GROUP;
-use crate::vectors::row_of;
 use crate::weights::{Progress, WeightLoader};
 
 /// Maximum number of pairs of a token and a head in a step: workgroups in one dimension of a grid.
@@ -109,7 +108,10 @@ impl LayerBuilder<'_> {
         let mut head = vec![0.0; rows * columns];
         for linear in linears {
             for row in 0..rows {
-                let values = row_of(&floats, &linear.matrix, row)?;
+                let start = linear.matrix.row(row) * columns;
+                let Some(values) = floats.get(start..start + columns) else {
+                    return Err(Error::file(format!("`{}` is too short", linear.matrix.tensor)));
+                };
                 values.iter().enumerate().for_each(|(column, value)| head[column * rows + row] = scale * value);
             }
             kind.quantize(&head, &mut bytes)?;

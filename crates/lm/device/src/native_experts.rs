@@ -136,7 +136,7 @@ impl WeightLoader<'_> {
             }
             let bytes = self.file.expect_tensor(&matrix.tensor)?.bytes();
             let source = bytes.get(matrix.rows.start * row_bytes..matrix.rows.end * row_bytes);
-            sources.push(source.ok_or_else(|| Error::too_short(&matrix.tensor))?);
+            sources.push(source.ok_or_else(|| Error::file(format!("`{}` is too short", matrix.tensor)))?);
         }
         let matrix_bytes = lm_cpu::packed_bytes(kind, rows, columns).map_err(wrong)?;
         let panel_bytes = lm_cpu::panel_bytes(kind, columns).map_err(wrong)?;

@@ -24,7 +24,7 @@ pub(crate) struct StepShape {
     /// Whether each sequence has exactly one token, as in the decode phase.
     pub(crate) one_token_per_sequence: bool,
     /// Whether some tokens attend to later ones: non-causal models, or image rows.
-    pub(crate) non_causal: bool,
+    pub(crate) whole_texts: bool,
     /// Whether the host writes the embeddings, because some are image embeddings.
     pub(crate) host_embeddings: bool,
     /// Rotated pairs of a head if tokens have three rotary positions; otherwise 0.
@@ -89,17 +89,17 @@ impl StepShape {
     /// these differ from the positions, which then follow at
     /// [`own_positions`](Self::own_positions).
     pub(crate) fn attention_offset(&self) -> usize {
-        if self.non_causal { self.adapters_end().next_multiple_of(MAX_ALIGNMENT) } else { 0 }
+        if self.whole_texts { self.adapters_end().next_multiple_of(MAX_ALIGNMENT) } else { 0 }
     }
 
     /// Offset of the tokens' positions in the attention inputs.
     pub(crate) fn own_positions(&self) -> usize {
-        if self.non_causal { 2 * self.tokens + 2 * self.blocks } else { 0 }
+        if self.whole_texts { 2 * self.tokens + 2 * self.blocks } else { 0 }
     }
 
     /// Offset of the page tables.
     pub(crate) fn page_tables_offset(&self) -> usize {
-        match self.non_causal {
+        match self.whole_texts {
             true => self.attention_offset() + self.own_positions() + self.tokens,
             false => self.adapters_end(),
         }

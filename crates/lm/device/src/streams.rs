@@ -15,7 +15,6 @@ use crate::limits::MAX_ALIGNMENT;
 use crate::norms::DeviceNorm;
 use crate::pack::GROUP;
 use crate::scratch::RowBuffer;
-use crate::vectors::row_of;
 
 /// Rows of coefficients of a stream: one for each stream, padded.
 const MOST: usize = LmMixStreams::MOST as usize;
@@ -142,7 +141,9 @@ impl LayerBuilder<'_> {
         let values = self.loader.host_tensor(&matrix.tensor)?;
         let mut floats = Vec::new();
         for output in 0..matrix.outputs() {
-            floats.extend(row_of(&values, matrix, output)?);
+            let start = matrix.row(output) * matrix.columns;
+            let row = values.get(start..start + matrix.columns);
+            floats.extend(row.ok_or_else(|| Error::file(format!("`{}` is too short", matrix.tensor)))?);
             floats.resize(floats.len().next_multiple_of(MOST), 0.0);
             if (output + 1).is_multiple_of(count) {
                 floats.resize(floats.len().next_multiple_of(MOST * MOST), 0.0);

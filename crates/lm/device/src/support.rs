@@ -71,6 +71,9 @@ fn attention(block: &Attention) -> Option<&'static str> {
     if let Some(found) = block.latent.as_ref().and_then(|latent| latent::unsupported(block, latent)) {
         return Some(found);
     }
+    if block.causal && block.alibi.is_some() {
+        return Some("ALiBi over earlier tokens");
+    }
     let of_values = |norm: &Norm| {
         let query = block.head_norms.as_ref().filter(|norms| norms.span != NormSpan::Row && !norms.after_rope);
         let same = query.is_some_and(|norms| norms.query.epsilon == norm.epsilon);
@@ -158,6 +161,9 @@ mod tests {
         let mut norms = named("hunyuan-dense");
         let [Mixer::Attention(block)] = &mut norms.layers[0].mixers[..] else { panic!("the layer has attention") };
         block.head_norms.as_mut().expect("heads are normalized").query.kind = NormKind::Layer;
+        let mut alibi = named("llama");
+        let [Mixer::Attention(block)] = &mut alibi.layers[1].mixers[..] else { panic!("the layer has attention") };
+        block.alibi = Some(8.0);
         let mut mixers = described(&hybrids()[0]);
         let more = mixers.layers[0].mixers.clone();
         mixers.layers[0].mixers.extend(more);
@@ -177,6 +183,7 @@ mod tests {
             (mixers, "several recurrent blocks in a layer"),
             (experts, "experts with a gate of squared ReLU"),
             (norms, "layer norms of queries and keys after RoPE"),
+            (alibi, "ALiBi over earlier tokens"),
             (values, "norms of values unlike those of queries"),
             (sparse, "sparse activations of experts"),
             (streams, "more than four residual streams"),

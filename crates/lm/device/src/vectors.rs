@@ -1,22 +1,11 @@
 //! Upload of vectors, and of small matrices that kernels read as floats.
 
 use roci_hal::BufferRange;
-use roci_lm::architecture::blocks::{Linear, Matrix, ShortConvolution, Vector};
+use roci_lm::architecture::blocks::{Linear, ShortConvolution, Vector};
 
 use crate::Error;
 use crate::pack::GROUP;
 use crate::weights::WeightLoader;
-
-/// The values of a vector among those of its tensor.
-pub(crate) fn part_of<'a>(values: &'a [f32], vector: &Vector) -> Result<&'a [f32], Error> {
-    values.get(vector.values.clone()).ok_or_else(|| Error::too_short(&vector.tensor))
-}
-
-/// The row that computes an output, among the values of the matrix's tensor.
-pub(crate) fn row_of<'a>(values: &'a [f32], matrix: &Matrix, output: usize) -> Result<&'a [f32], Error> {
-    let start = matrix.row(output) * matrix.columns;
-    values.get(start..start + matrix.columns).ok_or_else(|| Error::too_short(&matrix.tensor))
-}
 
 impl WeightLoader<'_> {
     /// Uploads concatenated vectors; `None` stands for zeros of the given length.
@@ -40,7 +29,9 @@ impl WeightLoader<'_> {
 
     /// The values of a vector.
     pub(crate) fn host_floats(&self, vector: &Vector) -> Result<Vec<f32>, Error> {
-        Ok(part_of(&self.host_tensor(&vector.tensor)?, vector)?.to_vec())
+        let values = self.host_tensor(&vector.tensor)?;
+        let values = values.get(vector.values.clone());
+        Ok(values.ok_or_else(|| Error::file(format!("`{}` is too short", vector.tensor)))?.to_vec())
     }
 
     /// Uploads floats, zero-padded to a whole group: kernels read whole groups of columns.
@@ -71,8 +62,9 @@ impl WeightLoader<'_> {
         let tensor = self.file.expect_tensor(&matrix.tensor)?;
         let values = tensor.to_f32()?;
         let mut floats = Vec::with_capacity(matrix.outputs() * matrix.columns);
-        for output in 0..matrix.outputs() {
-            floats.extend(row_of(&values, matrix, output)?);
+        for row in (0..matrix.outputs()).map(|output| matrix.row(output)) {
+            let row = values.get(row * matrix.columns..(row + 1) * matrix.columns);
+            floats.extend(row.ok_or_else(|| Error::file(format!("`{}` is too short", matrix.tensor)))?);
         }
         self.progress.add(tensor.bytes().len() as u64);
         if let Some(bias) = &block.bias {

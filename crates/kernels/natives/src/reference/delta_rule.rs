@@ -6,7 +6,6 @@ use super::ReferenceKernel;
 use super::short_conv::Sequence;
 use super::{AtomicWords, Reference, WorkSize, floats};
 use crate::KernelFactory;
-use crate::math::softplus;
 use roci_families::LmDeltaRule;
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;
@@ -78,6 +77,11 @@ fn normalized(vector: &[f32], epsilon: f32) -> Vec<f32> {
     let squares: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
     let scale = (1.0 / (squares + f64::from(epsilon)).sqrt()) as f32;
     vector.iter().map(|x| x * scale).collect()
+}
+
+/// `ln(1 + exp(x))`.
+pub(super) fn softplus(x: f32) -> f32 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
 /// The update of a head's state by a token, and its output.

@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use super::ReferenceKernel;
-use super::delta_rule::dot;
+use super::delta_rule::{dot, softplus};
 use super::short_conv::Sequence;
 use super::{AtomicWords, Reference, WorkSize, floats};
 use crate::KernelFactory;
 use crate::fast_math;
-use crate::math::softplus;
 use roci_families::LmSsmScan;
 use roci_simd::{Level, Simd, Task};
 use std::sync::Arc;

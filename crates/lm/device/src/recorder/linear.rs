@@ -82,26 +82,6 @@ struct Planes<'a> {
     format: WeightFormat,
 }
 
-/// What a product with a planar matrix reads and writes besides the matrix.
-#[derive(Clone, Copy)]
-struct Operands<'a> {
-    input: &'a LinearInput<'a>,
-    bias: &'a BufferRange,
-    y: &'a RowBuffer,
-    reduction: Reduction,
-}
-
-/// A matrix in the CPU's layout.
-#[derive(Clone, Copy)]
-struct PackedMatrix<'a> {
-    bytes: &'a BufferRange,
-    kind: Type,
-    /// Where it is in the file; `None` for a copy.
-    segments: Option<FileSegments>,
-    rows: usize,
-    scale: f32,
-}
-
 impl<'a> StepRecorder<'a> {
     /// A product with a matrix that all tokens share.
     pub(super) fn linear(
@@ -157,17 +137,14 @@ impl<'a> StepRecorder<'a> {
                         None => self.scratch.unused.clone(),
                     };
                     let planes = Planes { codes, scales, format: *format };
-                    partials = self.planar(planes, Operands { input, bias: &bias, y, reduction }, &constants)?;
+                    partials = self.planar(planes, input, &bias, y, &constants, reduction)?;
                 }
                 Storage::Packed { bytes, kind, scale } => {
-                    let (kind, rows, scale) = (*kind, shard.rows, *scale);
-                    let matrix = PackedMatrix { bytes, kind, segments: None, rows, scale };
-                    self.packed(matrix, linear, input.rows, tokens, y, flags)?;
+                    self.packed(*kind, *scale, (bytes, None), shard.rows, input.rows, tokens, linear, y, flags)?;
                 }
                 Storage::InPlace { file, kind, segments, scale } => {
-                    let (kind, segments, rows, scale) = (*kind, Some(*segments), shard.rows, *scale);
-                    let matrix = PackedMatrix { bytes: file, kind, segments, rows, scale };
-                    self.packed(matrix, linear, input.rows, tokens, y, flags)?;
+                    let source = (file, Some(*segments));
+                    self.packed(*kind, *scale, source, shard.rows, input.rows, tokens, linear, y, flags)?;
                 }
             }
         }
@@ -185,6 +162,7 @@ impl<'a> StepRecorder<'a> {
         ExpertPairs { pairs, experts: count, sharing, ids, tile }: ExpertPairs<'_>,
     ) -> Result<(), Error> {
         let x = input.rows;
+        let norm = input.norm.map_or(&self.scratch.unused, |norm| &norm.weight);
         // Words of `y` per column.
         let packing = if flags & LmLinear::PACKED == 0 { 1 } else { 2 };
         for ExpertShard { matrix, bias, first_output } in shards {
@@ -201,10 +179,13 @@ impl<'a> StepRecorder<'a> {
                 x_stride: x.stride as u32,
                 y_stride: (y.stride / packing) as u32,
                 y_offset: (*first_output / packing) as u32,
-                flags: flags | if bias.is_some() { LmLinear::BIAS } else { 0 },
+                flags: flags
+                    | if bias.is_some() { LmLinear::BIAS } else { 0 }
+                    | if input.norm.is_some() { LmLinear::NORM } else { 0 },
                 experts: count as u32,
                 sharing: sharing as u32,
-                ..LmLinear::default()
+                model_columns: matrix.model_columns as u32,
+                epsilon: input.norm.map_or(0.0, |norm| norm.epsilon),
             };
             let unused = &self.scratch.unused;
             let bias = bias.as_ref().unwrap_or(unused);
@@ -212,7 +193,7 @@ impl<'a> StepRecorder<'a> {
                 self.tiled_expert_product(tile, (*format, [codes, scales, bias]), input, y, &constants)?;
                 continue;
             }
-            let bindings = [codes, scales, &x.range, bias, ids, unused, &y.range];
+            let bindings = [codes, scales, &x.range, bias, ids, norm, &y.range];
             let (kernel, grid) = self.single_token_kernel(*format, &constants);
             self.dispatch(kernel, grid, &bindings, &constants)?;
         }
@@ -223,11 +204,13 @@ impl<'a> StepRecorder<'a> {
     fn planar(
         &mut self,
         planes: Planes<'_>,
-        operands: Operands<'_>,
+        input: &LinearInput<'_>,
+        bias: &BufferRange,
+        y: &RowBuffer,
         constants: &LmLinear,
+        reduction: Reduction,
     ) -> Result<Option<PartialSums>, Error> {
         let Planes { codes, scales, format } = planes;
-        let Operands { input, bias, y, .. } = operands;
         let tokens = constants.tokens as usize;
         let x = &input.rows.range;
         if tokens == 1 {
@@ -236,7 +219,7 @@ impl<'a> StepRecorder<'a> {
             let (kernel, grid) = self.single_token_kernel(format, constants);
             self.dispatch(kernel, grid, &[codes, scales, x, bias, unused, norm, &y.range], constants)?;
         } else if let Some(tile) = self.coopmat_tile(format, constants.columns as usize, tokens) {
-            return self.coopmat(tile, planes, operands, constants);
+            return self.coopmat(tile, planes, input, bias, y, constants, reduction);
         } else if self.takes_packed_dot(format, tokens) {
             let x = self.quantize_i8(input, constants)?;
             let kernel = KernelId::matvec8_packed_dot(format);
@@ -310,15 +293,18 @@ impl<'a> StepRecorder<'a> {
 
     /// A product on matrix units. Where its tiles leave much of the device idle, columns are split
     /// too, and partial sums are added up.
+    #[expect(clippy::too_many_arguments, reason = "all of them describe one product")]
     fn coopmat(
         &mut self,
         tile: CoopmatTile,
         planes: Planes<'_>,
-        operands: Operands<'_>,
+        input: &LinearInput<'_>,
+        bias: &BufferRange,
+        y: &RowBuffer,
         constants: &LmLinear,
+        reduction: Reduction,
     ) -> Result<Option<PartialSums>, Error> {
         let Planes { codes, scales, format } = planes;
-        let Operands { input, bias, y, reduction } = operands;
         let scratch = self.scratch;
         let (kernel, small_tile) = match tile {
             CoopmatTile::Tokens16 => (KernelId::matmul_coopmat16(format), Some(LmLinear::COOPMAT16_TILE)),
@@ -460,16 +446,19 @@ impl<'a> StepRecorder<'a> {
     }
 
     /// A product with weights in the CPU's layout, packed or in place in the file.
+    #[expect(clippy::too_many_arguments, reason = "all of them describe one product")]
     fn packed(
         &mut self,
-        matrix: PackedMatrix<'_>,
-        linear: &DeviceLinear,
+        kind: Type,
+        scale: f32,
+        (bytes, segments): (&BufferRange, Option<FileSegments>),
+        rows: usize,
         x: &RowBuffer,
         tokens: usize,
+        linear: &DeviceLinear,
         y: &RowBuffer,
         flags: u32,
     ) -> Result<(), Error> {
-        let PackedMatrix { bytes, kind, segments, rows, scale } = matrix;
         let columns = linear.matrix.model_columns;
         let scratch = self.scratch;
         let float = matches!(kind, Type::F32 | Type::F16 | Type::BF16);

@@ -8,12 +8,12 @@
 use std::time::{Duration, Instant};
 
 use roci_base::Hint;
+use roci_lm::sample::Sampler;
 use roci_tokenizer::Tokenizer;
 
-use super::drafting::{self, Drafting, chunk};
 use crate::pages::Pages;
 use crate::sequence::Sequence;
-use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, States, call};
+use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, call};
 
 /// Why a model cannot draft for another one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +52,19 @@ impl std::fmt::Debug for DraftModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DraftModel").field("limits", self.limits()).finish_non_exhaustive()
     }
+}
+
+/// A sequence that drafts in this step.
+struct Drafting {
+    /// Index of the sequence.
+    sequence: usize,
+    /// Maximum number of tokens to draft.
+    count: usize,
+    /// Draws the same random numbers as the sequence's own sampler.
+    sampler: Sampler,
+    drafts: Vec<u32>,
+    /// Whether the last draft may be followed by another.
+    goes_on: bool,
 }
 
 impl DraftModel {
@@ -96,11 +109,13 @@ impl DraftModel {
                 && self.catch_up(sequence, pages, share, &mut budget)?
                 && let Some(sampler) = sequence.fork_sampler()
             {
-                drafting.push(Drafting::new(index, count, sampler));
+                drafting.push(Drafting { sequence: index, count, sampler, drafts: Vec::new(), goes_on: true });
             }
         }
         let caught_up = start.elapsed();
-        drafting::draft(running, &mut drafting, self.vocabulary, tokenizer, |active| self.evaluate(running, active))?;
+        while drafting.iter().any(|one| one.goes_on) {
+            self.next_drafts(running, &mut drafting, tokenizer)?;
+        }
         let mut drafts = vec![Vec::new(); running.len()];
         for one in drafting {
             let sequence = &mut running[one.sequence];
@@ -151,15 +166,44 @@ impl DraftModel {
         Ok(reached == end)
     }
 
-    /// Evaluates the next input of each sequence.
-    fn evaluate(&mut self, running: &[Sequence], active: &[&Drafting]) -> Result<Vec<(Output, States)>, ForwardError> {
-        let inputs = active.iter().map(|one| one.input(&running[one.sequence]));
-        let inputs: Vec<(Vec<u32>, usize)> = inputs.map(|(tokens, start)| (self.known(tokens), start)).collect();
-        let chunks = active.iter().zip(&inputs);
+    /// Drafts one token for each sequence that continues.
+    fn next_drafts(
+        &mut self,
+        running: &[Sequence],
+        drafting: &mut [Drafting],
+        tokenizer: &Tokenizer,
+    ) -> Result<(), ForwardError> {
+        let mut active: Vec<&mut Drafting> = drafting.iter_mut().filter(|one| one.goes_on).collect();
+        let inputs = active.iter().map(|one| {
+            let sequence = &running[one.sequence];
+            match one.drafts.last() {
+                None => (self.known(&sequence.tokens[sequence.draft_evaluated..]), sequence.draft_evaluated),
+                Some(&last) => (self.known(&[last]), sequence.tokens.len() + one.drafts.len() - 1),
+            }
+        });
+        let inputs: Vec<(Vec<u32>, usize)> = inputs.collect();
+        let chunk = |(one, (tokens, start))| {
+            let (one, tokens, start): (&&mut Drafting, &Vec<u32>, &usize) = (one, tokens, start);
+            let pages = &running[one.sequence].pages;
+            Chunk { tokens, start: *start, pages, state: None, output: OutputKind::LastLogits }
+        };
         let chunks: Vec<Chunk<'_>> =
-            chunks.map(|(one, (tokens, start))| chunk((tokens, *start), &running[one.sequence])).collect();
+            active.iter().zip(inputs.iter().map(|(tokens, start)| (tokens, start))).map(chunk).collect();
         let outputs = call::evaluate(self.forward.as_mut(), &chunks)?;
-        Ok(outputs.into_iter().map(|output| (output, States::new())).collect())
+        for (one, output) in active.iter_mut().zip(outputs) {
+            let token = self.sample(&mut one.sampler, output);
+            one.drafts.extend(token);
+            let ends = token.is_none_or(|token| running[one.sequence].ends_with(token, tokenizer));
+            one.goes_on = !ends && one.drafts.len() < one.count;
+        }
+        Ok(())
+    }
+
+    /// The token that the sequence's sampler takes from these logits; `None` if they are invalid.
+    fn sample(&self, sampler: &mut Sampler, output: Output) -> Option<u32> {
+        let mut logits = output.rows.into_iter().next()?;
+        logits.resize(self.vocabulary, f32::NEG_INFINITY);
+        sampler.sample(&logits, None).ok()
     }
 
     /// The tokens; those beyond the draft model's padded vocabulary, which do not occur in text,

@@ -11,7 +11,6 @@
 
 mod controller;
 mod draft_model;
-mod drafting;
 mod lookup;
 mod prediction_head;
 

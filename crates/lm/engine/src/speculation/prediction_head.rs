@@ -9,10 +9,10 @@
 //! head reads zeros instead. This may make its drafts worse, but does not change the generated
 //! text.
 
+use roci_lm::sample::Sampler;
 use roci_tokenizer::Tokenizer;
 
 use super::draft_model::DraftModelError;
-use super::drafting::{self, Drafting, chunk};
 use crate::sequence::Sequence;
 use crate::{Chunk, Forward, ForwardError, Limits, Output, OutputKind, States, call};
 
@@ -28,6 +28,19 @@ impl std::fmt::Debug for PredictionHead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PredictionHead").field("limits", self.limits()).finish_non_exhaustive()
     }
+}
+
+/// A sequence that drafts in this step.
+struct Drafting {
+    /// Index of the sequence.
+    sequence: usize,
+    /// Maximum number of tokens to draft.
+    count: usize,
+    sampler: Sampler,
+    drafts: Vec<u32>,
+    /// The head's hidden state at the last token or draft.
+    state: Vec<f32>,
+    goes_on: bool,
 }
 
 impl PredictionHead {
@@ -116,11 +129,13 @@ impl PredictionHead {
             let is_complete = sequence.draft_evaluated + sequence.head_inputs.len() == sequence.tokens.len()
                 && !sequence.head_inputs.is_empty();
             if let Some(sampler) = sequence.fork_sampler().filter(|_| is_complete) {
-                drafting.push(Drafting::new(index, count, sampler));
+                let (drafts, state) = (Vec::new(), Vec::new());
+                drafting.push(Drafting { sequence: index, count, sampler, drafts, state, goes_on: true });
             }
         }
-        let vocabulary = self.limits().vocabulary;
-        drafting::draft(running, &mut drafting, vocabulary, tokenizer, |active| self.evaluate(running, active))?;
+        while drafting.iter().any(|one| one.goes_on) {
+            self.next_drafts(running, &mut drafting, tokenizer)?;
+        }
         let mut drafts = vec![Vec::new(); running.len()];
         for one in drafting {
             let sequence = &mut running[one.sequence];
@@ -132,17 +147,46 @@ impl PredictionHead {
         Ok(drafts)
     }
 
-    /// Evaluates the next input of each sequence with the hidden states that belong to it.
-    fn evaluate(&mut self, running: &[Sequence], active: &[&Drafting]) -> Result<Vec<(Output, States)>, ForwardError> {
-        let mut before: Vec<Vec<f32>> = Vec::new();
-        for one in active {
-            match one.drafts.is_empty() {
-                true => before.extend(running[one.sequence].head_inputs.iter().cloned()),
-                false => before.push(one.state.clone()),
-            }
+    /// Drafts one token for each sequence that continues.
+    fn next_drafts(
+        &mut self,
+        running: &[Sequence],
+        drafting: &mut [Drafting],
+        tokenizer: &Tokenizer,
+    ) -> Result<(), ForwardError> {
+        let mut active: Vec<&mut Drafting> = drafting.iter_mut().filter(|one| one.goes_on).collect();
+        let mut inputs: Vec<Vec<f32>> = Vec::new();
+        let chunks: Vec<Chunk<'_>> = active
+            .iter()
+            .map(|one| {
+                let sequence = &running[one.sequence];
+                let (tokens, start) = match one.drafts.last() {
+                    None => {
+                        inputs.extend(sequence.head_inputs.iter().cloned());
+                        (&sequence.tokens[sequence.draft_evaluated..], sequence.draft_evaluated)
+                    }
+                    Some(last) => {
+                        inputs.push(one.state.clone());
+                        (std::slice::from_ref(last), sequence.tokens.len() + one.drafts.len() - 1)
+                    }
+                };
+                Chunk { tokens, start, pages: &sequence.pages, state: None, output: OutputKind::LastLogits }
+            })
+            .collect();
+        let outputs = call::evaluate_with_states(self.forward.as_mut(), &chunks, Some(&inputs))?;
+        drop(chunks);
+        for (one, (output, states)) in active.iter_mut().zip(outputs) {
+            let token = sample(&mut one.sampler, &output);
+            one.drafts.extend(token);
+            one.state = states.into_iter().next_back().unwrap_or_default();
+            let ends = token.is_none_or(|token| running[one.sequence].ends_with(token, tokenizer));
+            one.goes_on = !ends && one.drafts.len() < one.count;
         }
-        let sequences = active.iter().map(|one| (one, &running[one.sequence]));
-        let chunks: Vec<Chunk<'_>> = sequences.map(|(one, sequence)| chunk(one.input(sequence), sequence)).collect();
-        call::evaluate_with_states(self.forward.as_mut(), &chunks, Some(&before))
+        Ok(())
     }
+}
+
+/// The token that the sequence's sampler takes from these logits; `None` if they are invalid.
+fn sample(sampler: &mut Sampler, output: &Output) -> Option<u32> {
+    sampler.sample(output.rows.first()?, None).ok()
 }

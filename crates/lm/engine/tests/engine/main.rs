@@ -7,7 +7,7 @@ mod embeddings;
 mod failures;
 mod generation;
 mod hybrid;
-mod non_causal;
 mod prefix_cache;
 mod rejection;
 mod speculation;
+mod whole_texts;

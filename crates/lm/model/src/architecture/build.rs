@@ -9,7 +9,7 @@ use super::blocks::{Attention, HeadNorms, Layer, Linear, Matrix, Mixer, Norm, No
 use super::config::Config;
 use super::error::ModelError;
 use super::rope::Scaling;
-use super::traits::{ArchitectureTraits, HeadNormTraits, OutputGate};
+use super::traits::{ArchitectureTraits, HeadNormTraits};
 
 /// Looks up tensors and checks them.
 pub(super) struct Builder<'a> {
@@ -102,9 +102,6 @@ impl<'a> Builder<'a> {
     /// A norm of rows of this length. Its bias is optional.
     pub(super) fn norm(&self, name: &str, length: usize) -> Result<Norm, ModelError> {
         let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
-        if !self.traits.norm_weights {
-            return Ok(Norm { kind: self.traits.norm, weight: None, bias: None, epsilon: self.config.epsilon });
-        }
         // The converter of Falcon H1 omits `.weight` in one name.
         let weight = if !self.has(&weight) && self.has(name) { name } else { &weight };
         Ok(Norm {
@@ -270,7 +267,7 @@ impl<'a> Builder<'a> {
             let (projections, block) = self.latent(index, config)?;
             latent = Some(Box::new(block));
             projections
-        } else if self.traits.output_gate == OutputGate::BehindQueries {
+        } else if self.traits.output_gate {
             let [query, gate] = self.interleaved(&name("attn_q"), [key_length, key_length], heads, embedding)?;
             output_gate = Some(gate);
             [query, linear("attn_k", outputs[1])?, linear("attn_v", outputs[2])?]
@@ -288,9 +285,6 @@ impl<'a> Builder<'a> {
             };
             [linear("attn_q", outputs[0])?, key, value]
         };
-        if self.traits.output_gate == OutputGate::Separate {
-            output_gate = Some(linear("attn_gate", heads * value_length)?);
-        }
         let value_norm = Norm { kind: self.traits.norm, weight: None, bias: None, epsilon: self.config.epsilon };
         let sinks = if self.traits.sinks { Some(self.vector(&name("attn_sinks.weight"), heads)?) } else { None };
         let (window, chunk) = (self.config.windows[index], self.config.chunks[index]);

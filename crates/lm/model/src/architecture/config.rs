@@ -15,7 +15,7 @@ use super::layers::{LayerKinds, kv_layers, sparsity, temperature};
 use super::pooling::Pooling;
 use super::rope::RopeConfig;
 use super::table;
-use super::traits::{ArchitectureTraits, HybridTraits, LogitScale, OutputGate, Parallel, ScoreScale, UsualScales};
+use super::traits::{ArchitectureTraits, HybridTraits, LogitScale, Parallel, UsualScales};
 use super::unused;
 
 /// Hyperparameters of a model, all validated.
@@ -172,7 +172,7 @@ impl Config {
         };
         let value_length = keys.count("attention.value_length", MAX_LENGTH)?.unwrap_or(key_length);
 
-        if traits.output_gate == OutputGate::BehindQueries && value_length != key_length {
+        if traits.output_gate && value_length != key_length {
             let reason = format!("{value_length} is not {key_length}, the length of the output gate's heads");
             return Err(ModelError::config(keys.key("attention.value_length"), reason));
         }
@@ -191,7 +191,7 @@ impl Config {
             None => return Err(roci_gguf::Error::MissingKey(keys.key("feed_forward_length")).into()),
         };
         let blocks = LayerBlocks::all(traits, &kv_heads, &feed_forward);
-        check_blocks(&keys, traits, &blocks, &heads, &kv_heads, &feed_forward)?;
+        check_blocks(&keys, &blocks, &heads, &kv_heads, &feed_forward)?;
         let epsilon = match traits.norm {
             NormKind::Rms => "attention.layer_norm_rms_epsilon",
             NormKind::Layer => "attention.layer_norm_epsilon",
@@ -199,12 +199,8 @@ impl Config {
         let epsilon = keys.positive(epsilon)?.ok_or_else(|| roci_gguf::Error::MissingKey(keys.key(epsilon)))?;
         let head = match traits.scaled_by_embedding {
             Some(size) if size == layers => embedding as f32 / heads[0] as f32,
+            _ if traits.unscaled_scores => 1.0,
             _ => key_length.max(1) as f32,
-        };
-        let head = match traits.score_scale {
-            ScoreScale::Root => head,
-            ScoreScale::Length => head * head,
-            ScoreScale::None => 1.0,
         };
         let declared = keys.scale("attention.scale")?;
         let context = keys.count("context_length", MAX_CONTEXT)?.unwrap_or(2048) as u32;
@@ -354,7 +350,6 @@ impl DeltaNetConfig {
 /// Checks that layers have the heads and feed-forward lengths that their blocks need.
 fn check_blocks(
     keys: &Keys<'_>,
-    traits: &ArchitectureTraits,
     blocks: &[LayerBlocks],
     heads: &[usize],
     kv_heads: &[usize],
@@ -364,10 +359,6 @@ fn check_blocks(
         let (asking, answering) = (heads[index], kv_heads[index]);
         if blocks.attention && (asking == 0 || answering == 0 || asking % answering != 0) {
             let reason = format!("{asking} query heads are not a multiple of {answering} key and value heads");
-            return Err(ModelError::config(keys.key("attention.head_count_kv"), reason));
-        }
-        if traits.hybrid == HybridTraits::MissingBlocks && asking > 0 && answering == 0 {
-            let reason = "0 in a layer with query heads (its attention is a single matrix) is not supported".to_owned();
             return Err(ModelError::config(keys.key("attention.head_count_kv"), reason));
         }
         if blocks.feed_forward && feed_forward[index] == 0 {

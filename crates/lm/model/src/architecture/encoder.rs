@@ -39,10 +39,7 @@ impl EncoderConfig {
         }
         let alibi = match traits.alibi {
             None => None,
-            Some(usual) => {
-                let declared = keys.positive_scale("attention.max_alibi_bias")?;
-                Some(declared.unwrap_or(usual)).filter(|bias| *bias > 0.0)
-            }
+            Some(usual) => Some(keys.positive("attention.max_alibi_bias")?.unwrap_or(usual)),
         };
         let activation = match if traits.declared_activation { keys.text("hidden_activation")? } else { None } {
             None => None,

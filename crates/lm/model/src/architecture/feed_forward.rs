@@ -112,15 +112,14 @@ impl Builder<'_> {
         let Experts { count, experts_per_token, feed_forward: inside, scores, normalized, scale, groups, .. } = experts;
         let embedding = self.config.embedding;
         let name = |part: &str| format!("blk.{index}.{part}");
-        // Files of HY V3 omit `.bias`.
-        let bias = ["exp_probs_b.bias", "exp_probs_b"].map(name).into_iter().find(|bias| self.has(bias));
+        let bias = name("exp_probs_b.bias");
         let own_norm = self.traits.shared_expert == SharedExpertTraits::Dense;
         let routing = Routing {
             norm: if own_norm { Some(self.router_norm(&name("ffn_gate_inp.scale"))?) } else { None },
             input_scale: if own_norm { 1.0 / (embedding as f32).sqrt() } else { 1.0 },
             experts_per_token,
             scores,
-            bias: bias.map(|bias| self.vector(&bias, count)).transpose()?,
+            bias: if self.has(&bias) { Some(self.vector(&bias, count)?) } else { None },
             normalized,
             scale,
             groups,

@@ -85,7 +85,6 @@ impl LayerBlocks {
                 recurrent: length == 0 && kv_heads == 0,
                 feed_forward: length > 0,
             },
-            HybridTraits::MissingBlocks => Self { attention: kv_heads > 0, recurrent: false, feed_forward: length > 0 },
             HybridTraits::OnlyStateSpaces | HybridTraits::OnlySelectiveScans => {
                 Self { attention: false, recurrent: true, feed_forward: false }
             }
@@ -99,7 +98,7 @@ impl LayerBlocks {
 impl RecurrentConfig {
     pub(super) fn read(keys: &Keys<'_>, traits: &ArchitectureTraits) -> Result<Option<Self>, ModelError> {
         Ok(match traits.hybrid {
-            HybridTraits::None | HybridTraits::MissingBlocks => None,
+            HybridTraits::None => None,
             HybridTraits::GatedConvolutions => {
                 let kernel = keys.needed("shortconv.l_cache", MAX_KERNEL)?;
                 if kernel == 1 {

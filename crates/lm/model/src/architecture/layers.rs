@@ -132,14 +132,6 @@ pub(super) fn sparsity(
 }
 
 fn rotated(keys: &Keys<'_>, traits: &ArchitectureTraits, windows: &[Option<u32>]) -> Result<Vec<bool>, ModelError> {
-    let declared = match traits.nope {
-        Nope::Declared => keys.metadata.get::<Vec<bool>>(&keys.key("attention.rope_pattern"))?,
-        _ => None,
-    };
-    if let Some(count) = declared.as_ref().map(Vec::len).filter(|count| *count != windows.len()) {
-        let reason = format!("{count} entries for {} layers", windows.len());
-        return Err(ModelError::config(keys.key("attention.rope_pattern"), reason));
-    }
     let any_window = windows.iter().any(Option::is_some);
     let finetuned = match traits.nope {
         Nope::UnlessFinetuned => keys.flag("rope.scaling.finetuned")?.unwrap_or(true),
@@ -149,7 +141,6 @@ fn rotated(keys: &Keys<'_>, traits: &ArchitectureTraits, windows: &[Option<u32>]
         Nope::Never => true,
         Nope::Always => false,
         Nope::UnlessFinetuned => finetuned,
-        Nope::Declared => declared.as_ref().is_none_or(|rotated| rotated[layer]),
         Nope::FullAttention => window.is_some() || !any_window,
         Nope::Every(step) => !(layer + 1).is_multiple_of(step),
     };

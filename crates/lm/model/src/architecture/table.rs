@@ -6,8 +6,8 @@
 
 use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
 use super::traits::{
-    ArchitectureTraits, HeadNormTraits, HybridTraits, InputTraits, LogitScale, Nope, OutputGate, Parallel, RankTraits,
-    RopeSections, ScoreScale, SharedExpertTraits, TemperatureTraits, UsualScales, WindowRope, Windows,
+    ArchitectureTraits, HeadNormTraits, HybridTraits, InputTraits, LogitScale, Nope, Parallel, RankTraits,
+    RopeSections, SharedExpertTraits, TemperatureTraits, UsualScales, WindowRope, Windows,
 };
 
 const LLAMA: ArchitectureTraits = ArchitectureTraits {
@@ -15,7 +15,6 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     rope: RopeStyle::Interleaved,
     nope: Nope::Never,
     norm: NormKind::Rms,
-    norm_weights: true,
     pre_norms: true,
     post_norms: false,
     head_norms: HeadNormTraits::None,
@@ -34,7 +33,7 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     weighted_input: false,
     shared_expert: SharedExpertTraits::None,
     latent: false,
-    output_gate: OutputGate::None,
+    output_gate: false,
     delta_net: None,
     hybrid: HybridTraits::None,
     feed_forward_norm: "ffn_norm",
@@ -47,7 +46,7 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     temperature: TemperatureTraits::None,
     windows: Windows::AsDeclared,
     soft_caps: (None, None),
-    score_scale: ScoreScale::Root,
+    unscaled_scores: false,
     scaled_by_embedding: None,
     causal: true,
     alibi: None,
@@ -87,28 +86,18 @@ const GEMMA4: ArchitectureTraits = ArchitectureTraits {
     shared_expert: SharedExpertTraits::Dense,
     windows: Windows::Alternating { period: 6, window: None, rope: WindowRope::Unscaled(Some(10_000.0)) },
     soft_caps: (None, Some(30.0)),
-    score_scale: ScoreScale::None,
+    unscaled_scores: true,
     ..GEMMA
 };
 
 const QWEN35: ArchitectureTraits = ArchitectureTraits {
     name: "qwen35",
     head_norms: HeadNormTraits::Head,
-    output_gate: OutputGate::BehindQueries,
+    output_gate: true,
     delta_net: Some(HeadOrder::Tiled),
     feed_forward_norm: "post_attention_norm",
     rope_sections: RopeSections::Interleaved,
     ..QWEN
-};
-
-/// DeepSeek V2, V3 and R1, Kimi K2, Moonlight, GLM-4.7-Flash.
-const DEEPSEEK2: ArchitectureTraits = ArchitectureTraits {
-    name: "deepseek2",
-    normalized: false,
-    shared_expert: SharedExpertTraits::Plain,
-    latent: true,
-    temperature: TemperatureTraits::DeclaredInterval,
-    ..PLAIN
 };
 
 const GRANITE: ArchitectureTraits = ArchitectureTraits {
@@ -146,14 +135,6 @@ const POST_NORM: ArchitectureTraits = ArchitectureTraits { pre_norms: false, pos
 /// Layer norms, and feed-forward networks without a gate.
 const NEOX: ArchitectureTraits =
     ArchitectureTraits { norm: NormKind::Layer, gated: false, activation: Activation::Gelu, ..QWEN };
-
-/// Position embeddings in place of RoPE.
-const GPT2: ArchitectureTraits = ArchitectureTraits {
-    name: "gpt2",
-    nope: Nope::Always,
-    input: InputTraits { positions: true, ..LLAMA.input },
-    ..NEOX
-};
 
 const COMMAND_R: ArchitectureTraits = ArchitectureTraits {
     name: "command-r",
@@ -207,7 +188,6 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
     ArchitectureTraits { name: "ernie4_5-moe", experts: true, shared_expert: SharedExpertTraits::Plain, ..PLAIN },
     ArchitectureTraits { name: "internlm2", ..PLAIN },
     ArchitectureTraits { name: "xverse", ..PLAIN },
-    ArchitectureTraits { name: "olmo", norm: NormKind::Layer, norm_weights: false, ..PLAIN },
     ArchitectureTraits { name: "chatglm", ..PLAIN },
     ArchitectureTraits { name: "maincoder", head_norms: HeadNormTraits::AfterRope, ..PLAIN },
     ArchitectureTraits { name: "glm4", post_norms: true, rope_sections: RopeSections::Optional, ..PLAIN },
@@ -226,10 +206,15 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         shared_expert: SharedExpertTraits::Plain,
         ..PLAIN
     },
-    DEEPSEEK2,
-    ArchitectureTraits { name: "mistral4", ..DEEPSEEK2 },
-    ArchitectureTraits { name: "deci", hybrid: HybridTraits::MissingBlocks, ..PLAIN },
-    ArchitectureTraits { name: "refact", nope: Nope::Always, alibi: Some(8.0), ..PLAIN },
+    // DeepSeek V2, V3 and R1, Kimi K2, Moonlight, GLM-4.7-Flash.
+    ArchitectureTraits {
+        name: "deepseek2",
+        normalized: false,
+        shared_expert: SharedExpertTraits::Plain,
+        latent: true,
+        temperature: TemperatureTraits::DeclaredInterval,
+        ..PLAIN
+    },
     GRANITE,
     ArchitectureTraits { name: "minicpm", nope: Nope::Never, usual_scales: UsualScales::MiniCpm, ..GRANITE },
     ArchitectureTraits { name: "granitemoe", nope: Nope::Never, experts: true, ..GRANITE },
@@ -237,13 +222,6 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         name: "granitehybrid",
         hybrid: HybridTraits::StateSpaces,
         logit_scale: LogitScale::OptionalDivisor,
-        ..GRANITE
-    },
-    ArchitectureTraits {
-        name: "granite_swa",
-        nope: Nope::Declared,
-        sinks: true,
-        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Same },
         ..GRANITE
     },
     LFM2,
@@ -315,7 +293,6 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
     QWEN35,
     ArchitectureTraits { name: "qwen35moe", experts: true, shared_expert: SharedExpertTraits::Gated, ..QWEN35 },
     ArchitectureTraits { name: "exaone", ..QWEN },
-    ArchitectureTraits { name: "openelm", head_norms: HeadNormTraits::Head, ..QWEN },
     ArchitectureTraits { name: "pangu-embedded", ..QWEN },
     ArchitectureTraits { name: "seed_oss", feed_forward_norm: "post_attention_norm", ..QWEN },
     ArchitectureTraits { name: "hunyuan-dense", head_norms: HeadNormTraits::AfterRope, ..QWEN },
@@ -333,47 +310,6 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         scores: ExpertScores::Sigmoid,
         normalized: false,
         shared_expert: SharedExpertTraits::Plain,
-        ..QWEN
-    },
-    ArchitectureTraits {
-        name: "bailingmoe2",
-        head_norms: HeadNormTraits::Head,
-        experts: true,
-        normalized: false,
-        shared_expert: SharedExpertTraits::Plain,
-        ..QWEN
-    },
-    ArchitectureTraits {
-        name: "exaone-moe",
-        head_norms: HeadNormTraits::Head,
-        nope: Nope::FullAttention,
-        experts: true,
-        normalized: false,
-        shared_expert: SharedExpertTraits::Plain,
-        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Base },
-        ..QWEN
-    },
-    ArchitectureTraits {
-        name: "hy_v3",
-        head_norms: HeadNormTraits::Head,
-        experts: true,
-        scores: ExpertScores::Sigmoid,
-        normalized: false,
-        shared_expert: SharedExpertTraits::Plain,
-        ..QWEN
-    },
-    ArchitectureTraits {
-        name: "afmoe",
-        nope: Nope::Every(4),
-        post_norms: true,
-        head_norms: HeadNormTraits::Head,
-        output_gate: OutputGate::Separate,
-        experts: true,
-        scores: ExpertScores::Sigmoid,
-        normalized: false,
-        shared_expert: SharedExpertTraits::Plain,
-        usual_scales: UsualScales::Gemma,
-        windows: Windows::Alternating { period: 4, window: None, rope: WindowRope::Base },
         ..QWEN
     },
     ArchitectureTraits {
@@ -488,27 +424,6 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
     ArchitectureTraits { name: "phi2", parallel: Parallel::WithoutNorm, ..NEOX },
     ArchitectureTraits { name: "gptneox", parallel: Parallel::Declared, ..NEOX },
     ArchitectureTraits { name: "falcon", parallel: Parallel::WithoutNorm, ..NEOX },
-    GPT2,
-    // With a single key and value head.
-    ArchitectureTraits { name: "starcoder", ..GPT2 },
-    ArchitectureTraits {
-        name: "jais",
-        gated: true,
-        activation: Activation::Silu,
-        nope: Nope::Always,
-        score_scale: ScoreScale::Length,
-        alibi: Some(0.0),
-        ..NEOX
-    },
-    // The file says whether it has ALiBi.
-    ArchitectureTraits { name: "mpt", nope: Nope::Always, alibi: Some(0.0), ..NEOX },
-    ArchitectureTraits {
-        name: "bloom",
-        nope: Nope::Always,
-        alibi: Some(8.0),
-        input: InputTraits { norm: true, ..LLAMA.input },
-        ..NEOX
-    },
     ArchitectureTraits { name: "starcoder2", ..NEOX },
     ArchitectureTraits { name: "codeshell", ..NEOX },
     ArchitectureTraits { name: "nemotron", activation: Activation::ReluSquared, ..NEOX },

@@ -11,8 +11,6 @@ pub(super) struct ArchitectureTraits {
     pub(super) nope: Nope,
     /// Kind of all norms.
     pub(super) norm: NormKind,
-    /// Norms have weights.
-    pub(super) norm_weights: bool,
     /// Blocks normalize their input.
     pub(super) pre_norms: bool,
     /// Blocks normalize their output.
@@ -46,7 +44,8 @@ pub(super) struct ArchitectureTraits {
     pub(super) shared_expert: SharedExpertTraits,
     /// Attention is multi-head latent attention.
     pub(super) latent: bool,
-    pub(super) output_gate: OutputGate,
+    /// The query projection has a gate of the output behind each query head.
+    pub(super) output_gate: bool,
     /// Most layers are gated delta nets with this order of heads.
     pub(super) delta_net: Option<HeadOrder>,
     pub(super) hybrid: HybridTraits,
@@ -65,13 +64,14 @@ pub(super) struct ArchitectureTraits {
     pub(super) windows: Windows,
     /// Default soft caps of attention scores and of logits.
     pub(super) soft_caps: (Option<f32>, Option<f32>),
-    pub(super) score_scale: ScoreScale,
+    /// Attention scores are not scaled, unless the file has a scale.
+    pub(super) unscaled_scores: bool,
     /// Number of layers of the model size whose scores are scaled by embedding length / heads
     /// instead of the head length.
     pub(super) scaled_by_embedding: Option<usize>,
     /// Whether attention is causal if the file does not say.
     pub(super) causal: bool,
-    /// Default maximum bias of ALiBi; 0 if only the file can have one.
+    /// Default maximum bias of ALiBi.
     pub(super) alibi: Option<f32>,
     /// The residual stream is normalized after each block, instead of a final norm.
     pub(super) stream_norms: bool,
@@ -119,8 +119,6 @@ pub(super) enum HybridTraits {
     SingleBlocks,
     /// Layers without key and value heads have a selective scan. Layers with a router have experts.
     SelectiveScans,
-    /// Layers may lack attention (no heads) or feed-forward (length 0).
-    MissingBlocks,
     /// Each layer is a state space.
     OnlyStateSpaces,
     /// Each layer is a selective scan.
@@ -134,16 +132,6 @@ pub(super) enum HybridTraits {
     Beside,
 }
 
-/// Gate of the outputs of attention.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum OutputGate {
-    None,
-    /// The query projection has it behind each query head.
-    BehindQueries,
-    /// It is a projection of its own.
-    Separate,
-}
-
 /// Which layers have no position embedding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Nope {
@@ -152,8 +140,6 @@ pub(super) enum Nope {
     Always,
     /// All if `rope.scaling.finetuned` is false, otherwise none.
     UnlessFinetuned,
-    /// Those that `attention.rope_pattern` says.
-    Declared,
     /// Those with full attention, in models that also have windows.
     FullAttention,
     /// Every n-th.
@@ -218,16 +204,6 @@ pub(super) enum UsualScales {
     Gemma,
     /// Embeddings by 12, blocks by 1.4 / √layers, logits by the embedding length / 256.
     MiniCpm,
-}
-
-/// Scale of attention scores, unless the file has one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum ScoreScale {
-    /// 1 / √length of a head.
-    Root,
-    /// 1 / length of a head.
-    Length,
-    None,
 }
 
 /// What `logit_scale` is.

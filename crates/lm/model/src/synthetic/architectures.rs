@@ -2,15 +2,13 @@
 
 use roci_gguf::{Type, Value};
 
-use super::mixtures::mixtures;
-use super::positions::other_positions;
-use super::{Case, Gemma, LatentRecipe, Mixture, Recipe, Recurrent, RopeRecipe};
+use super::{Case, Gemma, LatentRecipe, Mixture, Recipe, RopeRecipe};
 use crate::architecture::blocks::NormSpan;
 
 /// One model per architecture and variant.
 pub fn architectures() -> Vec<Case> {
     let first = [first(), like_llama(), scaled(), mixtures(), latent()].concat();
-    [first, other_norms(), other_positions(), parallel(), gpt_oss(), gemma()].concat()
+    [first, other_norms(), parallel(), gpt_oss(), gemma()].concat()
 }
 
 fn first() -> Vec<Case> {
@@ -57,18 +55,18 @@ fn first() -> Vec<Case> {
 }
 
 /// A case with further metadata of its architecture.
-pub(super) fn with(name: &str, recipe: Recipe, metadata: &[(&str, Value)]) -> Case {
+fn with(name: &str, recipe: Recipe, metadata: &[(&str, Value)]) -> Case {
     let own = |(key, value): &(&str, Value)| (format!("{}.{key}", recipe.architecture), value.clone());
     let metadata = metadata.iter().map(own).collect();
     Case { metadata, ..Case::new(name, recipe) }
 }
 
-pub(super) fn of(architecture: &'static str) -> Recipe {
+fn of(architecture: &'static str) -> Recipe {
     Recipe { architecture, ..Recipe::default() }
 }
 
 /// Half of the values of a head.
-pub(super) fn half_rotated() -> (&'static str, Value) {
+fn half_rotated() -> (&'static str, Value) {
     ("rope.dimension_count", Value::from(8u32))
 }
 
@@ -84,10 +82,6 @@ fn like_llama() -> Vec<Case> {
         Case::new("internlm2", Recipe { tied: false, ..of("internlm2") }),
         Case::new("xverse", Recipe { tied: false, ..of("xverse") }),
         named("exaone"),
-        Case::new(
-            "openelm",
-            Recipe { fused: true, separate_gate: true, head_norms: Some(NormSpan::Head), ..of("openelm") },
-        ),
         Case::new("pangu-embedded", Recipe { bias: true, output_bias: true, ..of("pangu-embedded") }),
         Case::new(
             "seed_oss",
@@ -118,7 +112,6 @@ fn like_llama() -> Vec<Case> {
             Recipe { rope: yarn, ..of("mistral3") },
             &[("attention.temperature_scale", Value::from(0.5f32))],
         ),
-        Case::new("deci", Recipe { layers: 4, recurrent: Some(Recurrent::missing_blocks()), ..of("deci") }),
     ]
 }
 
@@ -139,20 +132,113 @@ fn scaled() -> Vec<Case> {
     };
     let [embedding, residual, attention, logit] = scales();
     let not_rotated = ("rope.scaling.finetuned", Value::from(false));
-    let windows = |rotated: &[bool]| {
-        let windows = vec![true, true, false, true];
-        let mut keys = scales().to_vec();
-        keys.push(("attention.sliding_window_pattern", Value::from(windows)));
-        keys.push(("attention.rope_pattern", Value::from(rotated.to_vec())));
-        with("granite_swa", Recipe { layers: 4, sinks: true, window: Some(5), ..of("granite_swa") }, &keys)
-    };
     vec![
-        windows(&[true, false, false, true]),
         with("granite", of("granite"), &scales()),
         with("granite-nope", of("granite"), &[embedding, residual, attention, logit, not_rotated]),
         Case::new("minicpm", Recipe { embedding: 256, head: 64, ..of("minicpm") }),
         with("granitemoe", granitemoe(None), &scales()),
         with("granitemoe-shared", granitemoe(Some(48)), &scales()),
+    ]
+}
+
+/// Mixtures of experts.
+fn mixtures() -> Vec<Case> {
+    let experts = |architecture, mixture| Recipe { experts: Some((8, 3)), mixture, ..of(architecture) };
+    let shared = || Mixture { shared: Some(96), ..Mixture::default() };
+    let leading = || Mixture { dense: 1, ..shared() };
+    let one_shared = || ("expert_shared_count", Value::from(1u32));
+    let sigmoid = || ("expert_gating_func", Value::from(2u32));
+    let scale = || ("expert_weights_scale", Value::from(1.5f32));
+    let normalized = || ("expert_weights_norm", Value::from(true));
+    let groups = |count: u32| ("expert_group_count", Value::from(count));
+    let step = |step: u32| ("interleave_moe_layer_step", Value::from(step));
+    let heads = Some(NormSpan::Head);
+    let row = Some(NormSpan::Row);
+    let glm4moe = || Recipe {
+        layers: 3,
+        bias: true,
+        feed_forward_norm: Some("post_attention_norm"),
+        ..experts("glm4moe", Mixture { selection_bias: true, ..leading() })
+    };
+    vec![
+        Case::new(
+            "phimoe",
+            Recipe {
+                bias: true,
+                output_bias: true,
+                norm_bias: true,
+                logit_bias: true,
+                tied: false,
+                ..experts("phimoe", Mixture::default())
+            },
+        ),
+        Case::new(
+            "olmoe",
+            Recipe { kv_heads: 4, head_norms: row, tied: false, ..experts("olmoe", Mixture::default()) },
+        ),
+        Case::new(
+            "qwen2moe",
+            Recipe { bias: true, tied: false, ..experts("qwen2moe", Mixture { shared_gate: true, ..shared() }) },
+        ),
+        with("bailingmoe", Recipe { tied: false, ..experts("bailingmoe", shared()) }, &[one_shared(), normalized()]),
+        with(
+            "qwen3vlmoe",
+            Recipe { head_norms: heads, ..experts("qwen3vlmoe", Mixture::default()) },
+            &[("rope.dimension_sections", Value::from(vec![3i32, 3, 2, 0]))],
+        ),
+        Case::new(
+            "mellum",
+            Recipe {
+                layers: 4,
+                head_norms: heads,
+                window: Some(5),
+                tied: false,
+                rope: RopeRecipe::Yarn { factor: 4.0, original: 512 },
+                ..experts("mellum", Mixture::default())
+            },
+        ),
+        with("deepseek", Recipe { layers: 3, ..experts("deepseek", leading()) }, &[one_shared(), scale()]),
+        with(
+            "dots1",
+            Recipe {
+                layers: 3,
+                kv_heads: 4,
+                head_norms: heads,
+                tied: false,
+                ..experts("dots1", Mixture { selection_bias: true, ..leading() })
+            },
+            &[one_shared(), sigmoid(), scale(), normalized()],
+        ),
+        with(
+            "dots1-groups",
+            Recipe {
+                layers: 3,
+                kv_heads: 4,
+                head_norms: heads,
+                tied: false,
+                experts: Some((16, 3)),
+                ..experts("dots1", Mixture { selection_bias: true, ..leading() })
+            },
+            &[one_shared(), sigmoid(), normalized(), groups(4), ("expert_group_used_count", Value::from(2u32))],
+        ),
+        with("ernie4_5-moe", Recipe { layers: 3, ..experts("ernie4_5-moe", leading()) }, &[step(1)]),
+        Case::new("hunyuan-moe", Recipe { head_norms: heads, ..experts("hunyuan-moe", shared()) }),
+        with("glm4moe", glm4moe(), &[one_shared(), half_rotated()]),
+        with(
+            "glm4moe-norms",
+            Recipe { head_norms: heads, ..glm4moe() },
+            &[one_shared(), half_rotated(), scale(), normalized()],
+        ),
+        with(
+            "minimax-m2",
+            Recipe {
+                head_norms: row,
+                tied: false,
+                ..experts("minimax-m2", Mixture { selection_bias: true, ..Mixture::default() })
+            },
+            &[sigmoid(), half_rotated()],
+        ),
+        with("llama4", Recipe { layers: 4, ..experts("llama4", Mixture { step: 2, ..shared() }) }, &[step(2)]),
     ]
 }
 
@@ -191,7 +277,6 @@ fn latent() -> Vec<Case> {
                 ("expert_group_used_count", Value::from(2u32)),
             ],
         ),
-        with("mistral4", Recipe { architecture: "mistral4", ..recipe(small, biased) }, &[one_shared(), normalized()]),
         // As DeepSeek V2 Lite in an older file.
         with(
             "deepseek2-lite",
@@ -226,7 +311,6 @@ fn other_norms() -> Vec<Case> {
     let yarn = RopeRecipe::Yarn { factor: 4.0, original: 512 };
     vec![
         Case::new("orion", layer_norm("orion")),
-        Case::new("olmo", Recipe { layer_norm: true, norm_weights: false, ..of("olmo") }),
         Case::new("starcoder2", Recipe { tied: true, ..biased("starcoder2") }),
         Case::new("codeshell", biased("codeshell")),
         Case::new("jais2", Recipe { kv_heads: 4, ..biased("jais2") }),

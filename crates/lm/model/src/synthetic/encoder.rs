@@ -23,7 +23,7 @@ pub struct EncoderRecipe {
 }
 
 /// Positions of models with position embeddings.
-pub(super) const POSITIONS: usize = 256;
+const POSITIONS: usize = 256;
 
 impl EncoderRecipe {
     /// The tensors outside the layers.

@@ -12,8 +12,6 @@ mod gemma;
 mod hybrid;
 mod latent;
 mod list;
-mod mixtures;
-mod positions;
 mod recipe;
 mod recurrent;
 mod vocabulary;

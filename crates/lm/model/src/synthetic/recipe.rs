@@ -28,8 +28,6 @@ pub struct Recipe {
     pub scaled: bool,
     pub tied: bool,
     pub fused: bool,
-    /// Gates of feed-forward networks are separate also if other projections are fused.
-    pub separate_gate: bool,
     pub bias: bool,
     /// Bias of the output projection of attention.
     pub output_bias: bool,
@@ -38,7 +36,6 @@ pub struct Recipe {
     /// Bias of the logits.
     pub logit_bias: bool,
     pub layer_norm: bool,
-    pub norm_weights: bool,
     pub norm_bias: bool,
     /// Norms of the blocks' inputs.
     pub pre_norms: bool,
@@ -49,7 +46,6 @@ pub struct Recipe {
     pub second_norm: bool,
     pub head_norms: Option<NormSpan>,
     pub sinks: bool,
-    pub output_gate: bool,
     pub gated: bool,
     pub experts: Option<(usize, usize)>,
     pub mixture: Mixture,
@@ -116,13 +112,11 @@ impl Default for Recipe {
             scaled: false,
             tied: true,
             fused: false,
-            separate_gate: false,
             bias: false,
             output_bias: false,
             feed_forward_bias: false,
             logit_bias: false,
             layer_norm: false,
-            norm_weights: true,
             norm_bias: false,
             pre_norms: true,
             post_norms: false,
@@ -130,7 +124,6 @@ impl Default for Recipe {
             second_norm: false,
             head_norms: None,
             sinks: false,
-            output_gate: false,
             gated: true,
             experts: None,
             mixture: Mixture::default(),
@@ -277,9 +270,7 @@ impl Recipe {
     }
 
     pub(super) fn norm(&self, name: &str, length: usize, list: &mut List) -> Result<(), Error> {
-        if self.norm_weights {
-            list.plain(&format!("{name}.weight"), length, Fill::Norm)?;
-        }
+        list.plain(&format!("{name}.weight"), length, Fill::Norm)?;
         if self.norm_bias { list.plain(&format!("{name}.bias"), length, Fill::Bias) } else { Ok(()) }
     }
 
@@ -287,8 +278,7 @@ impl Recipe {
         let name = |part: &str| format!("blk.{layer}.{part}");
         let embedding = self.embedding;
         let first_unnormed = self.encoder.is_some_and(|encoder| encoder.first_unnormed);
-        let has_mixer = self.recurrent.as_ref().is_none_or(|recurrent| recurrent.has_first_norm(layer));
-        if self.pre_norms && has_mixer && !(first_unnormed && layer == 0) {
+        if self.pre_norms && !(first_unnormed && layer == 0) {
             self.norm(&name("attn_norm"), embedding, list)?;
         }
         if self.second_norm {
@@ -352,9 +342,6 @@ impl Recipe {
                 Some(NormSpan::Row) => list.plain(&name(part), heads * self.head, Fill::Norm)?,
             }
         }
-        if self.output_gate {
-            list.linear(&name("attn_gate"), embedding, asking, false)?;
-        }
         if self.sinks {
             list.plain(&name("attn_sinks.weight"), self.heads, Fill::Bias)?;
         }
@@ -386,7 +373,7 @@ impl Recipe {
         }
         if !self.gated {
             list.linear(&name("ffn_up"), embedding, feed_forward, self.feed_forward_bias)?;
-        } else if self.fused && !self.separate_gate {
+        } else if self.fused {
             list.linear(&name("ffn_up"), embedding, 2 * feed_forward, self.feed_forward_bias)?;
         } else {
             list.linear(&name("ffn_gate"), embedding, feed_forward, self.feed_forward_bias)?;
@@ -414,8 +401,7 @@ impl Recipe {
             }
         }
         if mixture.selection_bias {
-            let bias = if self.architecture == "hy_v3" { "exp_probs_b" } else { "exp_probs_b.bias" };
-            list.plain(&name(bias), count, Fill::Bias)?;
+            list.plain(&name("exp_probs_b.bias"), count, Fill::Bias)?;
         }
         if mixture.shared_gate {
             list.plain(&name("ffn_gate_inp_shexp.weight"), embedding, Fill::Matrix { inputs: embedding })?;

@@ -21,32 +21,10 @@ pub struct Recurrent {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "each is what `architecture::RecurrentConfig` says under a like name")]
 pub enum RecurrentBlock {
-    GatedConvolution {
-        kernel: usize,
-    },
-    StateSpace {
-        kernel: usize,
-        heads: usize,
-        groups: usize,
-        length: usize,
-        state: usize,
-        biased: bool,
-        normed: bool,
-    },
-    SelectiveScan {
-        kernel: usize,
-        values: usize,
-        rank: usize,
-        state: usize,
-        norms: ScanNorms,
-    },
-    TimeMix {
-        length: usize,
-        rank: usize,
-        channel_mix: bool,
-    },
-    /// None: layers only lack blocks.
-    None,
+    GatedConvolution { kernel: usize },
+    StateSpace { kernel: usize, heads: usize, groups: usize, length: usize, state: usize, biased: bool, normed: bool },
+    SelectiveScan { kernel: usize, values: usize, rank: usize, state: usize, norms: ScanNorms },
+    TimeMix { length: usize, rank: usize, channel_mix: bool },
 }
 
 /// Norms of the step, input and output vectors of a selective scan.
@@ -67,22 +45,10 @@ const ONLY_ATTENTION: LayerBlocks = LayerBlocks { attention: true, recurrent: fa
 const ONLY_RECURRENT: LayerBlocks = LayerBlocks { attention: false, recurrent: true, feed_forward: false };
 const ONLY_FEED_FORWARD: LayerBlocks = LayerBlocks { attention: false, recurrent: false, feed_forward: true };
 
-const NO_BLOCKS: LayerBlocks = LayerBlocks { attention: false, recurrent: false, feed_forward: false };
-
 impl Recurrent {
     /// The blocks of a layer.
     pub(super) fn blocks(&self, layer: usize) -> LayerBlocks {
         self.layers.get(layer).copied().unwrap_or(ATTENTION)
-    }
-
-    /// No recurrent blocks, but layers without attention or feed-forward.
-    pub(super) fn missing_blocks() -> Self {
-        Self { layers: vec![ATTENTION, ONLY_FEED_FORWARD, NO_BLOCKS, ATTENTION], block: RecurrentBlock::None }
-    }
-
-    /// Whether the first norm of a layer exists.
-    pub(super) fn has_first_norm(&self, layer: usize) -> bool {
-        self.block != RecurrentBlock::None || self.blocks(layer).attention
     }
 
     /// Whether a layer has attention.
@@ -117,10 +83,6 @@ impl Recurrent {
             ("attention.layer_norm_epsilon", Value::from(1e-5f32)),
         ];
         match self.block {
-            RecurrentBlock::None => {
-                pairs[0] = ("attention.head_count", each(recipe.heads, |blocks| blocks.attention));
-                pairs.pop();
-            }
             RecurrentBlock::GatedConvolution { kernel } => {
                 pairs.push(("shortconv.l_cache", Value::from(kernel as u32)));
             }
@@ -159,7 +121,6 @@ impl Recurrent {
     pub(super) fn mixer(&self, layer: usize, embedding: usize, list: &mut List) -> Result<(), Error> {
         let name = |part: &str| format!("blk.{layer}.{part}");
         let (kernel, heads, groups, length, state, biased, normed) = match self.block {
-            RecurrentBlock::None => return Ok(()),
             RecurrentBlock::GatedConvolution { kernel } => {
                 list.matrix(&name("shortconv.in_proj.weight"), &[embedding, 3 * embedding])?;
                 list.plain_matrix(&name("shortconv.conv.weight"), &[kernel, embedding])?;
