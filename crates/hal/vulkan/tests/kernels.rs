@@ -35,6 +35,7 @@ const SPECIALIZED: [&str; 17] = [
     "lm_rope_kv_store_",
     "lm_attention_",
     "lm_decode_attention_",
+    "lm_decode_attention4_",
     "lm_combine_splits",
     "lm_short_conv",
     "lm_delta_rule",

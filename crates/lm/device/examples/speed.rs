@@ -1,6 +1,7 @@
 //! Measures prefill and decode of a model on a device, without an engine:
-//! `speed MODEL.gguf DEVICE [prompt tokens] [generated tokens] [sequences...]`. With numbers of
-//! sequences, it measures decode steps of that many at once.
+//! `speed MODEL.gguf DEVICE [prompt tokens] [generated tokens] [sequences...] [@depths...]`. With
+//! numbers of sequences, it measures decode steps of that many at once; with depths, decode steps
+//! after that many tokens of context, whose keys and values are whatever the memory holds.
 
 #[path = "../tests/models/devices.rs"]
 #[expect(dead_code, reason = "only its drivers are used")]
@@ -46,17 +47,21 @@ fn read_once(path: &str) -> Result<f64, Box<dyn std::error::Error>> {
 #[expect(clippy::print_stdout, reason = "an example prints its results")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (depths, arguments): (Vec<String>, Vec<String>) = arguments.into_iter().partition(|text| text.starts_with('@'));
+    let depths = depths.iter().map(|text| text[1..].parse()).collect::<Result<Vec<usize>, _>>()?;
     let [path, uri, rest @ ..] = &arguments[..] else { return Err("speed MODEL DEVICE [PROMPT] [WRITTEN]".into()) };
     let count = |at: usize, default| rest.get(at).map_or(Ok(default), |text| text.parse::<usize>());
     let (prompt, written) = (count(0, 512)?, count(1, 128)?);
     let file = Arc::new(Gguf::open(path)?);
-    let model = Model::new(&file, Some(4096))?;
+    let longest = depths.iter().max().unwrap_or(&0) + 2 * STEPS;
+    let model = Model::new(&file, Some(longest.max(4096) as u32))?;
     let bytes: u64 = model.tensors().iter().filter_map(|name| file.tensor(name)).map(|one| one.info().byte_len()).sum();
     let read = bytes as f64 / 1e9 / read_once(path)?;
     println!("the mapped file read once: {read:.2} GB/s");
     let device = devices::open(uri)?;
     let start = Instant::now();
-    let mut found = DeviceModel::load(file, model, &[device], &Options::default(), &|_, _| ())?;
+    let options = Options { cache_tokens: Some(longest.max(4096)), ..Options::default() };
+    let mut found = DeviceModel::load(file, model, &[device], &options, &|_, _| ())?;
     let seconds = start.elapsed().as_secs_f64();
     let rate = bytes as f64 / 1e9 / seconds;
     println!("loaded {:.1} MB in {seconds:.3} s, {rate:.2} GB/s: {:.2} of that", bytes as f64 / 1e6, rate / read);
@@ -109,6 +114,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let size = logits.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
         println!("{what}: logits of length {size:.4}, beginning with {:.4?}", &logits[..4.min(logits.len())]);
     }
+    let deep = |found: &mut DeviceModel, at: usize| -> Result<(), Box<dyn std::error::Error>> {
+        let state = StateSlots::of_only_sequence(&limits, at);
+        let output = OutputKind::LastLogits;
+        let outputs = found.evaluate(&[Chunk { tokens: &tokens[..1], start: at, pages: &pages, state, output }])?;
+        found.recycle(outputs);
+        Ok(())
+    };
+    for &depth in &depths {
+        // Loads the kernels.
+        deep(&mut found, depth)?;
+        let start = Instant::now();
+        for at in 1..STEPS {
+            deep(&mut found, depth + at)?;
+        }
+        let seconds = start.elapsed().as_secs_f64() / (STEPS - 1) as f64;
+        println!("after {depth} tokens: {:.3} ms per token, {:.1} t/s", seconds * 1e3, 1.0 / seconds);
+    }
     let together = rest.iter().skip(2).map(|count| count.parse()).collect::<Result<Vec<usize>, _>>()?;
     for &count in &together {
         // Loads the kernels.
@@ -129,6 +151,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         println!("{} tokens", tokens.len());
         print_kernels(&records);
+    }
+    for depth in depths {
+        deep(&mut found, depth + STEPS)?;
+        println!("after {depth} tokens");
+        print_kernels(&profile.take());
     }
     for count in together {
         decode(&mut found, count, 1..2)?;

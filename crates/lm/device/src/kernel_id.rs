@@ -170,6 +170,11 @@ impl KernelId {
         per_cache!("lm_decode_attention", cache)
     }
 
+    /// [`decode_attention`](Self::decode_attention) for up to four query heads at once.
+    pub(crate) const fn decode_attention4(cache: CacheType) -> Self {
+        per_cache!("lm_decode_attention4", cache)
+    }
+
     /// Attention on matrix units over an f16 cache. `None` for head sizes without such a kernel.
     pub(crate) fn flash_attention(attention: &LmAttention) -> Option<Self> {
         attention.coopmat_kernel().map(Self)
@@ -228,6 +233,7 @@ mod tests {
                 KernelId::rope_kv_store(cache),
                 KernelId::attention(cache),
                 KernelId::decode_attention(cache),
+                KernelId::decode_attention4(cache),
             ]);
         }
         for size in [64, 128] {

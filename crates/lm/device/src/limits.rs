@@ -1,6 +1,7 @@
 //! Limits of a step on one device. They decide the sizes of its scratch memory.
 
 use roci_hal::DeviceInfo;
+use roci_kernels::params::LmDecodeAttention;
 use roci_lm::architecture::Model;
 use roci_lm::architecture::blocks::Layer;
 
@@ -21,8 +22,13 @@ const MAX_LOGIT_ROWS: usize = 32;
 const MAX_ROPE_PAIRS: usize = 256;
 /// Alignment of the attention inputs in words; no driver requires more.
 pub(crate) const MAX_ALIGNMENT: usize = 256;
-/// Maximum number of splits of attention.
-const MAX_SPLITS: usize = 16;
+/// Maximum number of splits of attention with a single token.
+const MAX_SPLITS: usize = 64;
+/// Workgroups of attention with a single token that hide each other's latency.
+const WORKGROUPS_PER_UNIT: usize = 4;
+/// Maximum number of splits of attention, whatever the number of tokens. More tokens have more
+/// workgroups, and the memory of their splits is limited.
+const MAX_BATCH_SPLITS: usize = 16;
 
 /// Maximum number of tokens per call.
 pub(crate) fn max_batch_tokens(model: &Model, options: &Options, info: &DeviceInfo) -> usize {
@@ -67,12 +73,21 @@ fn input_words(model: &Model, options: &Options, tokens: usize) -> usize {
         .next_power_of_two()
 }
 
-/// Maximum number of splits of attention: enough workgroups to occupy the device with a single
-/// token.
+/// Maximum number of splits of attention with this number of tokens.
+pub(crate) fn batch_splits(max_splits: usize, tokens: usize) -> usize {
+    (max_splits / tokens.max(1).next_power_of_two()).max(max_splits.min(MAX_BATCH_SPLITS))
+}
+
+/// Maximum number of splits of attention with a single token: enough workgroups to occupy the
+/// device.
 pub(crate) fn max_splits(model: &Model, info: &DeviceInfo) -> usize {
     let units = info.physical.iter().map(|physical| physical.compute_units as usize).min().unwrap_or(1).max(1);
-    let kv_heads = model.config.kv_heads.iter().copied().filter(|heads| *heads > 0).min().unwrap_or(1);
-    (2 * units).div_ceil(kv_heads).next_power_of_two().clamp(1, MAX_SPLITS)
+    let config = &model.config;
+    let groups = config.heads.iter().zip(&config.kv_heads).filter(|(_, kv_heads)| **kv_heads > 0);
+    let groups =
+        groups.map(|(heads, kv_heads)| kv_heads * (heads / kv_heads).div_ceil(LmDecodeAttention::HEADS as usize));
+    let splits = (WORKGROUPS_PER_UNIT * units).div_ceil(groups.min().unwrap_or(1).max(1));
+    ((splits + 1).next_power_of_two() / 2).clamp(1, MAX_SPLITS)
 }
 
 /// Sizes of the scratch memory of a device.
@@ -83,4 +98,15 @@ pub(crate) fn scratch_sizes(model: &Model, options: &Options, info: &DeviceInfo)
     let sizes =
         ScratchSizes::new(model, tokens, max_output_rows(model, tokens), words, max_splits(model, info), features);
     sizes.with_adapters(adapters::width(model, &options.adapters))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_tokens_have_fewer_splits() {
+        assert_eq!([1, 2, 3, 4, 16].map(|tokens| batch_splits(64, tokens)), [64, 32, 16, 16, 16]);
+        assert_eq!([1, 16].map(|tokens| batch_splits(8, tokens)), [8, 8]);
+    }
 }

@@ -17,7 +17,7 @@ use crate::embedding::{HostInput, Placed, embed};
 use crate::error::forward_error;
 use crate::features::Features;
 use crate::images::{BatchImages, rope_sections};
-use crate::limits::{max_batch_tokens, max_output_rows, max_splits, scratch_sizes};
+use crate::limits::{batch_splits, max_batch_tokens, max_output_rows, max_splits, scratch_sizes};
 use crate::memory::{Estimate, estimate};
 use crate::prediction::PredictionNorms;
 use crate::recorder::block_tokens;
@@ -27,7 +27,7 @@ use crate::weights::Progress;
 use crate::{Error, Options, SMALL_BATCH};
 
 /// KV cache entries per split of attention.
-const TOKENS_PER_SPLIT: usize = 128;
+pub(crate) const TOKENS_PER_SPLIT: usize = 128;
 
 /// A model on its devices; implements [`Forward`] for an engine.
 pub struct DeviceModel {
@@ -369,7 +369,8 @@ impl DeviceModel {
     /// many tokens.
     fn kv_splits(&self, chunks: &[Chunk<'_>]) -> usize {
         let longest = chunks.iter().map(|chunk| chunk.start + chunk.tokens.len()).max().unwrap_or(1);
-        longest.div_ceil(TOKENS_PER_SPLIT).next_power_of_two().min(self.max_splits)
+        let tokens = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
+        longest.div_ceil(TOKENS_PER_SPLIT).next_power_of_two().min(batch_splits(self.max_splits, tokens))
     }
 }
 

@@ -9,7 +9,7 @@ use roci_lm::architecture::blocks::{
 };
 
 use crate::features::Features;
-use crate::limits::MAX_ALIGNMENT;
+use crate::limits::{MAX_ALIGNMENT, batch_splits};
 use crate::pack::GROUP;
 use crate::recorder::{ExpertTile, PACKED_DOT_TOKENS};
 use crate::recurrent::RecurrentColumns;
@@ -337,7 +337,9 @@ impl ScratchSizes {
     }
 
     fn attention_splits(&self) -> u64 {
-        4 * (SMALL_BATCH.min(self.tokens) * self.kv_splits * self.split) as u64
+        let most = SMALL_BATCH.min(self.tokens);
+        let splits = [1, most].map(|tokens| tokens * batch_splits(self.kv_splits, tokens));
+        4 * (splits[0].max(splits[1]) * self.split) as u64
     }
 
     fn head_ids(&self) -> u64 {

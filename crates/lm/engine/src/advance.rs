@@ -9,8 +9,8 @@ use crate::{EngineError, Output, States};
 /// Logits per thread. A sampler reads 2 to 8 of them per nanosecond, so that fewer take no longer
 /// than the start of a thread. Debug builds have a lower limit, so that tests with small
 /// vocabularies use threads.
-const MIN_THREAD_LOGITS: usize = if cfg!(debug_assertions) { 512 } else { 1 << 16 };
-const MAX_THREADS: usize = 16;
+const MIN_THREAD_LOGITS: usize = if cfg!(debug_assertions) { 512 } else { 1 << 18 };
+const MAX_THREADS: usize = 8;
 
 /// Advances the sequence of each entry by its output. The results are in the order of the entries.
 pub(crate) fn advance(

@@ -1,5 +1,7 @@
 // Combines the splits of attention (split-K): rescales their sums of values by their maxima and
 // sums of weights. One workgroup per head of a token.
+//
+// Teams of invocations add up every n-th split, so that many loads are in flight.
 
 struct Params {
     tokens: u32,
@@ -10,44 +12,68 @@ struct Params {
     packed: u32,
 }
 
+const LANES = 256u;
+
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 
-// An element of the result; `start` is the first split of its head.
-fn combine(start: u32, d: u32, global_max: f32) -> f32 {
-    let pitch = params.value_length + 2u;
-    var sum = 0.0;
-    for (var split = 0u; split < params.splits; split += 1u) {
-        let base = start + split * pitch;
-        sum += exp(x[base + params.value_length] - global_max) * x[base + d];
-    }
-    return sum;
-}
+// Per split: maximum of the scores, then the factor of its sums; sum of weights.
+var<workgroup> maxima: array<f32, 256>;
+var<workgroup> factors: array<f32, 256>;
+var<workgroup> totals: array<f32, 256>;
+// An element of the result per invocation of a team.
+var<workgroup> sums: array<f32, 256>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn lm_combine_splits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let pitch = params.value_length + 2u;
     let start = (group.y * params.heads + group.x) * params.splits * pitch;
-    var global_max = -3.0e38;
-    for (var split = 0u; split < params.splits; split += 1u) {
-        global_max = max(global_max, x[start + split * pitch + params.value_length]);
+    let own = start + min(lane, params.splits - 1u) * pitch + params.value_length;
+    maxima[lane] = x[own];
+    workgroupBarrier();
+    var global_max = maxima[0];
+    for (var split = 1u; split < params.splits; split += 1u) {
+        global_max = max(global_max, maxima[split]);
     }
+    let factor = exp(maxima[lane] - global_max);
+    factors[lane] = factor;
+    totals[lane] = factor * x[own + 1u];
+    workgroupBarrier();
     var total = 0.0;
     for (var split = 0u; split < params.splits; split += 1u) {
-        let at = start + split * pitch + params.value_length;
-        total += exp(x[at] - global_max) * x[at + 1u];
+        total += totals[split];
     }
     let scale = 1.0 / total;
     let to = group.y * params.y_stride + group.x * params.value_length;
-    if params.packed != 0u {
-        for (var d = 2u * lane; d < params.value_length; d += 128u) {
-            let pair = vec2<f32>(combine(start, d, global_max), combine(start, d + 1u, global_max)) * scale;
-            y[(to + d) / 2u] = bitcast<f32>(pack2x16float(clamp(pair, vec2<f32>(-65504.0), vec2<f32>(65504.0))));
+    let width = min(params.value_length, LANES);
+    let teams = LANES / width;
+    let team = lane / width;
+    for (var first = 0u; first < params.value_length; first += width) {
+        let d = first + lane % width;
+        var sum = 0.0;
+        if team < teams && d < params.value_length {
+            for (var split = team; split < params.splits; split += teams) {
+                sum += factors[split] * x[start + split * pitch + d];
+            }
         }
-        return;
-    }
-    for (var d = lane; d < params.value_length; d += 64u) {
-        y[to + d] = combine(start, d, global_max) * scale;
+        sums[lane] = sum;
+        workgroupBarrier();
+        if lane < width && d < params.value_length {
+            for (var other = 1u; other < teams; other += 1u) {
+                sum += sums[other * width + lane];
+            }
+            sum *= scale;
+            sums[lane] = sum;
+            if params.packed == 0u {
+                y[to + d] = sum;
+            }
+        }
+        workgroupBarrier();
+        if params.packed != 0u && lane % 2u == 0u && lane < width && d < params.value_length {
+            let pair = clamp(vec2<f32>(sums[lane], sums[lane + 1u]), vec2<f32>(-65504.0), vec2<f32>(65504.0));
+            y[(to + d) / 2u] = bitcast<f32>(pack2x16float(pair));
+        }
+        workgroupBarrier();
     }
 }

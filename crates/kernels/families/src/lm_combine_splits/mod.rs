@@ -16,13 +16,18 @@ constants! {
         pub heads: u32,
         /// Size of a value head.
         pub value_length: u32,
-        /// Splits per token and head.
+        /// Splits per token and head, at most [`Self::MAX_SPLITS`].
         pub splits: u32,
         /// Row stride of `y` in values.
         pub y_stride: u32,
         /// 1 writes `y` as f16, two values per word. Value heads and strides are even then.
         pub packed: u32,
     }
+}
+
+impl LmCombineSplits {
+    /// Maximum number of splits.
+    pub const MAX_SPLITS: u32 = 256;
 }
 
 impl Params for LmCombineSplits {
@@ -38,7 +43,7 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     variants: &[plain("lm_combine_splits")],
     bindings: &[read("x"), write("y")],
     constants: LmCombineSplits::CONSTANTS,
-    workgroup: [64, 1, 1],
+    workgroup: [256, 1, 1],
     cases,
     ..Family::DEFAULT
 }];
@@ -56,5 +61,11 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
         }
         case(params, vec![x, y], Element::F32, APPROXIMATE, label)
     };
-    vec![make(1, 1, 8, 2, false), make(3, 4, 128, 16, false), make(2, 3, 96, 5, false), make(2, 3, 96, 5, true)]
+    vec![
+        make(1, 1, 8, 2, false),
+        make(3, 4, 128, 16, false),
+        make(2, 3, 96, 5, false),
+        make(2, 3, 96, 5, true),
+        make(1, 2, 320, 70, false),
+    ]
 }

@@ -9,7 +9,7 @@ use crate::cases::{Case, Element, Random, case, untouched, words};
 
 /// One token of each of two sequences.
 pub(super) fn of(kernel: &str, random: &mut Random) -> Vec<Case> {
-    let bytes = kernel == "lm_decode_attention_q8";
+    let bytes = kernel.ends_with("_q8");
     let base = |(heads, kv_heads): (u32, u32), length: u32| LmDecodeAttention {
         tokens: 2,
         heads,

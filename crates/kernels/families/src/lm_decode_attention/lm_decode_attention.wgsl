@@ -52,8 +52,10 @@ var<immediate> params: Params;
 
 const KEYS_PER_TEAM = 8u;
 const LOWEST = -3.0e38;
+// Where the rotated key starts.
+const ROTATED_KEY = 64u;
 
-// The rotated query; the rotated key starts at vec4 64.
+// The rotated query and key.
 var<workgroup> rotated: array<vec4<f32>, 128>;
 // Rows of the current keys in the KV cache.
 var<workgroup> cache_rows: array<u32, 128>;
@@ -127,20 +129,26 @@ fn load_four(at: u32) -> vec4<f32> {
     return sum;
 }
 
-// An invocation's part of a dot product. The new token's key comes from workgroup memory.
-fn partial_dot(words: vec4<u32>, is_new: bool, new_key: Vec8, query: Vec8) -> f32 {
+// An invocation's part of a dot product.
+fn partial_dot(words: vec4<u32>, query: Vec8) -> f32 {
     let v = unpack_eight(words);
-    return dot(select(v.low, new_key.low, is_new), query.low) + dot(select(v.high, new_key.high, is_new), query.high);
+    return dot(v.low, query.low) + dot(v.high, query.high);
 }
 
-// Row of a key in the KV cache. The new token's key may be written concurrently, so it and the keys
-// past the end get row 0, and what is read there is not used: row 0 may never have been written, and
-// zero times NaN is NaN.
-fn cache_row_of(key: u32, last: u32, position: u32, table: u32, kv_head: u32) -> u32 {
+// Row of a key in the KV cache. Keys past the end repeat the last one, which was written: weights
+// of zero times NaN would be NaN.
+fn cache_row_of(key: u32, last: u32, table: u32, kv_head: u32) -> u32 {
     let at = min(key, last);
     let page = inputs[table + at / params.page];
-    let row = (page * params.page + at % params.page) * params.kv_heads + kv_head;
-    return select(row, 0u, at == position);
+    return (page * params.page + at % params.page) * params.kv_heads + kv_head;
+}
+
+fn soft_capped(score: f32) -> f32 {
+    if params.soft_cap > 0.0 {
+        // Clamped, because tanh overflows on some drivers.
+        return params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
+    }
+    return score;
 }
 
 // A sum of values and the sum of its weights.
@@ -150,11 +158,9 @@ struct WeightedSum {
     total: f32,
 }
 
-fn add_value(sum: WeightedSum, weight: f32, words: vec4<u32>, is_new: bool, new_value: Vec8) -> WeightedSum {
+fn add_value(sum: WeightedSum, weight: f32, words: vec4<u32>) -> WeightedSum {
     let v = unpack_eight(words);
-    let low = sum.low + weight * select(v.low, new_value.low, is_new);
-    let high = sum.high + weight * select(v.high, new_value.high, is_new);
-    return WeightedSum(low, high, sum.total + weight);
+    return WeightedSum(sum.low + weight * v.low, sum.high + weight * v.high, sum.total + weight);
 }
 
 fn score_at(key: u32) -> f32 {
@@ -200,19 +206,20 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     let visible = position + 1u - begin;
     let keys_per_split = (visible + params.splits * 128u - 1u) / (params.splits * 128u) * 128u;
     let start = begin + min(group.z * keys_per_split, visible);
-    let end = min(start + keys_per_split, begin + visible);
-    let last = max(end, 1u) - 1u;
+    let visible_end = min(start + keys_per_split, begin + visible);
 
     // The first half of the workgroup loads the query, the second half the key. With a shared KV
     // cache a row has only queries, and there is no new key.
     let is_shared = (params.flags & SHARED) != 0u;
-    let new_position = select(position, 0xffffffffu, is_shared);
+    // The new token's key is not read from the cache, to which it may be written concurrently.
+    let has_new_key = visible_end == position + 1u && start < visible_end && !is_shared;
+    let end = select(visible_end, visible_end - 1u, has_new_key);
+    let last = max(end, 1u) - 1u;
     let base = token * params.parts * params.stride;
     let values_start = (params.heads + params.kv_heads) * params.key_length + kv_head * params.value_length;
     let value_start = base + select(values_start, 0u, is_shared);
-    // Reading the stored key back would need a device-wide barrier.
     var new_value = Vec8(load_four(value_start + chunk * 8u), load_four(value_start + chunk * 8u + 4u));
-    cache_rows[lane] = cache_row_of(start + lane, last, new_position, table, kv_head);
+    cache_rows[lane] = cache_row_of(start + lane, last, table, kv_head);
     let half_lane = lane % 64u;
     let is_key = lane >= 64u;
     let source = base + select(group.y, params.heads + kv_head, is_key && !is_shared) * params.key_length;
@@ -299,39 +306,49 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     workgroupBarrier();
     var next_keys = load_keys(team, teams, chunk);
     var next_values = load_values(team, teams, chunk);
-    if end == position + 1u && group.y % gqa_ratio == 0u && start < end && !is_shared {
+    if has_new_key && group.y % gqa_ratio == 0u {
         let page = inputs[table + position / params.page];
         let row = (page * params.page + position % params.page) * params.kv_heads + kv_head;
         store_key_value(row, value_start, value_scale, lane);
     }
     let query = Vec8(rotated[chunk * 2u], rotated[chunk * 2u + 1u]);
-    let new_key = Vec8(rotated[64u + chunk * 2u], rotated[64u + chunk * 2u + 1u]);
 
+    // The new key and the attention sink, a key whose value is zero, belong to the first team. The
+    // sink belongs to the first split.
     var sum = WeightedSum(vec4<f32>(), vec4<f32>(), 0.0);
     var running_max = LOWEST;
-    // An attention sink is a key whose value is zero. It belongs to the first split and the first
-    // team.
     if (params.flags & SINKS) != 0u && group.z == 0u {
         let weights = select(2u, params.heads + params.kv_heads, (params.flags & EACH_HEAD) != 0u);
         let sinks_at = select(0u, weights * params.key_length, (params.flags & NORMS) != 0u);
         running_max = norms[sinks_at + group.y];
         sum.total = select(0.0, 1.0, team == 0u);
     }
+    if has_new_key {
+        var products = vec4<f32>();
+        for (var i = 0u; i < params.key_length / 4u; i += 1u) {
+            products += rotated[i] * rotated[ROTATED_KEY + i];
+        }
+        let score = soft_capped((products.x + products.y) + (products.z + products.w));
+        let new_max = max(running_max, score);
+        let weight = select(0.0, exp(score - new_max), team == 0u);
+        sum.total = sum.total * exp(running_max - new_max) + weight;
+        sum.low = weight * new_value.low;
+        sum.high = weight * new_value.high;
+        running_max = new_max;
+    }
     for (var first = start; first < end; first += keys_per_step) {
         let count = min(keys_per_step, end - first);
-        // Index of the new token's key among the current keys, if it is one of them.
-        let new_at = new_position - first;
         if is_active {
             let pitch = lanes_per_key + 1u;
             let to = team * pitch + chunk;
-            partials[to] = partial_dot(next_keys.a, new_at == team, new_key, query);
-            partials[to + teams * pitch] = partial_dot(next_keys.b, new_at == team + teams, new_key, query);
-            partials[to + 2u * teams * pitch] = partial_dot(next_keys.c, new_at == team + 2u * teams, new_key, query);
-            partials[to + 3u * teams * pitch] = partial_dot(next_keys.d, new_at == team + 3u * teams, new_key, query);
-            partials[to + 4u * teams * pitch] = partial_dot(next_keys.e, new_at == team + 4u * teams, new_key, query);
-            partials[to + 5u * teams * pitch] = partial_dot(next_keys.f, new_at == team + 5u * teams, new_key, query);
-            partials[to + 6u * teams * pitch] = partial_dot(next_keys.g, new_at == team + 6u * teams, new_key, query);
-            partials[to + 7u * teams * pitch] = partial_dot(next_keys.h, new_at == team + 7u * teams, new_key, query);
+            partials[to] = partial_dot(next_keys.a, query);
+            partials[to + teams * pitch] = partial_dot(next_keys.b, query);
+            partials[to + 2u * teams * pitch] = partial_dot(next_keys.c, query);
+            partials[to + 3u * teams * pitch] = partial_dot(next_keys.d, query);
+            partials[to + 4u * teams * pitch] = partial_dot(next_keys.e, query);
+            partials[to + 5u * teams * pitch] = partial_dot(next_keys.f, query);
+            partials[to + 6u * teams * pitch] = partial_dot(next_keys.g, query);
+            partials[to + 7u * teams * pitch] = partial_dot(next_keys.h, query);
         }
         workgroupBarrier();
         var score = 0.0;
@@ -340,13 +357,10 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
                 let at = lane * (lanes_per_key + 1u) + i;
                 score += (partials[at] + partials[at + 1u]) + (partials[at + 2u] + partials[at + 3u]);
             }
-            if params.soft_cap > 0.0 {
-                // Clamped, because tanh overflows on some drivers.
-                score = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
-            }
+            score = soft_capped(score);
         }
         scores[lane / 4u][lane % 4u] = select(LOWEST, score, lane < count);
-        cache_rows[lane] = cache_row_of(first + keys_per_step + lane, last, new_position, table, kv_head);
+        cache_rows[lane] = cache_row_of(first + keys_per_step + lane, last, table, kv_head);
         workgroupBarrier();
         let current = next_values;
         next_keys = load_keys(team, teams, chunk);
@@ -359,14 +373,14 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         let rescale = exp(running_max - new_max);
         running_max = new_max;
         sum = WeightedSum(sum.low * rescale, sum.high * rescale, sum.total * rescale);
-        sum = add_value(sum, exp(score_at(team) - new_max), current.a, new_at <= team, new_value);
-        sum = add_value(sum, exp(score_at(team + teams) - new_max), current.b, new_at <= team + teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 2u * teams) - new_max), current.c, new_at <= team + 2u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 3u * teams) - new_max), current.d, new_at <= team + 3u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 4u * teams) - new_max), current.e, new_at <= team + 4u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 5u * teams) - new_max), current.f, new_at <= team + 5u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 6u * teams) - new_max), current.g, new_at <= team + 6u * teams, new_value);
-        sum = add_value(sum, exp(score_at(team + 7u * teams) - new_max), current.h, new_at <= team + 7u * teams, new_value);
+        sum = add_value(sum, exp(score_at(team) - new_max), current.a);
+        sum = add_value(sum, exp(score_at(team + teams) - new_max), current.b);
+        sum = add_value(sum, exp(score_at(team + 2u * teams) - new_max), current.c);
+        sum = add_value(sum, exp(score_at(team + 3u * teams) - new_max), current.d);
+        sum = add_value(sum, exp(score_at(team + 4u * teams) - new_max), current.e);
+        sum = add_value(sum, exp(score_at(team + 5u * teams) - new_max), current.f);
+        sum = add_value(sum, exp(score_at(team + 6u * teams) - new_max), current.g);
+        sum = add_value(sum, exp(score_at(team + 7u * teams) - new_max), current.h);
     }
 
     sums[lane] = sum.low;

@@ -1,4 +1,4 @@
-// Stores to the KV cache in f16, eight elements in four words, for `lm_decode_attention.wgsl`;
+// Stores to the KV cache in f16, eight elements in four words, for `lm_decode_attention*.wgsl`;
 // appended to its source.
 
 alias CacheWord = vec4<u32>;
@@ -25,7 +25,7 @@ fn pack_eight(low: vec4<f32>, high: vec4<f32>) -> vec4<u32> {
 // `value_scale`.
 fn store_key_value(row: u32, value_start: u32, value_scale: f32, lane: u32) {
     if lane < params.key_length / 8u {
-        keys[row * (params.key_length / 8u) + lane] = pack_eight(rotated[64u + lane * 2u], rotated[65u + lane * 2u]);
+        keys[row * (params.key_length / 8u) + lane] = pack_eight(rotated[ROTATED_KEY + lane * 2u], rotated[ROTATED_KEY + lane * 2u + 1u]);
     }
     if lane < params.value_length / 8u {
         let source = value_start + lane * 8u;

@@ -1,5 +1,5 @@
 // Stores to the KV cache in q8_0: four signed bytes per word, and a scale per 32 elements after the
-// bytes of a row, for `lm_decode_attention.wgsl`; appended to its source.
+// bytes of a row, for `lm_decode_attention*.wgsl`; appended to its source.
 
 alias CacheWord = u32;
 
@@ -26,14 +26,14 @@ fn store_key_value(row: u32, value_start: u32, value_scale: f32, lane: u32) {
     if lane < params.key_length / 32u {
         var max_abs = 0.0;
         for (var i = 0u; i < 8u; i += 1u) {
-            let v = abs(rotated[64u + lane * 8u + i]);
+            let v = abs(rotated[ROTATED_KEY + lane * 8u + i]);
             max_abs = max(max_abs, max(max(v.x, v.y), max(v.z, v.w)));
         }
         let start = row * (params.key_length / 4u + params.key_length / 32u);
         let scale = max_abs / 127.0;
         let inverse = select(0.0, 1.0 / scale, scale > 0.0);
         for (var i = 0u; i < 8u; i += 1u) {
-            keys[start + lane * 8u + i] = pack4xI8(vec4<i32>(round(rotated[64u + lane * 8u + i] * inverse)));
+            keys[start + lane * 8u + i] = pack4xI8(vec4<i32>(round(rotated[ROTATED_KEY + lane * 8u + i] * inverse)));
         }
         keys[start + params.key_length / 4u + lane] = bitcast<u32>(scale);
     }

@@ -1,4 +1,5 @@
-//! `lm_decode_attention_*`: attention of one token per sequence, fused with RoPE and the store.
+//! `lm_decode_attention_*` and `lm_decode_attention4_*`: attention of one token per sequence, fused
+//! with RoPE and the store.
 
 mod cases;
 
@@ -57,6 +58,9 @@ constants! {
 }
 
 impl LmDecodeAttention {
+    /// Query heads that share the keys and values that a workgroup of `lm_decode_attention4_*` reads.
+    pub const HEADS: u32 = 4;
+
     /// Fuses both kernels for a batch of one token per sequence. `None` for unsupported head sizes.
     pub fn of(heads: &LmRopeKvStore, attention: &LmAttention) -> Option<Self> {
         let fits =
@@ -84,6 +88,13 @@ impl LmDecodeAttention {
             parts: heads.used.max(1),
             packed: attention.packed,
         })
+    }
+
+    /// Workgroup counts of `lm_decode_attention4_*`, of which each handles up to
+    /// [`HEADS`](Self::HEADS) query heads of a KV head.
+    pub fn grouped_grid(&self) -> [u32; 3] {
+        let groups = (self.heads / self.kv_heads.max(1)).div_ceil(Self::HEADS);
+        [self.tokens, self.kv_heads * groups, self.splits]
     }
 
     /// The RoPE and KV-store kernel that this one includes, for rows without parts.
@@ -144,6 +155,14 @@ fn with_images(kernel: &str, random: &mut Random) -> Vec<Case> {
     cases.into_iter().chain(with_images).collect()
 }
 
+fn grouped(kernel: &str, random: &mut Random) -> Vec<Case> {
+    let grid = |case: Case| {
+        let params: LmDecodeAttention = bytemuck::pod_read_unaligned(&case.constants);
+        Case { grid: params.grouped_grid(), ..case }
+    };
+    with_images(kernel, random).into_iter().map(grid).collect()
+}
+
 const ATTENTION: Family = Family {
     file: "lm_decode_attention.wgsl",
     text: include_str!("lm_decode_attention.wgsl"),
@@ -164,6 +183,14 @@ const ATTENTION: Family = Family {
     ..Family::DEFAULT
 };
 
+const GROUPED: Family = Family {
+    file: "lm_decode_attention4.wgsl",
+    text: include_str!("lm_decode_attention4.wgsl"),
+    entry: "lm_decode_attention4",
+    cases: grouped,
+    ..ATTENTION
+};
+
 pub(crate) const FAMILIES: &[Family] = &[
     Family {
         aliases: include_str!("lm_kv_store_f16.wgsl"),
@@ -171,4 +198,6 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..ATTENTION
     },
     Family { aliases: include_str!("lm_kv_store_q8.wgsl"), variants: &[plain("lm_decode_attention_q8")], ..ATTENTION },
+    Family { aliases: include_str!("lm_kv_store_f16.wgsl"), variants: &[plain("lm_decode_attention4_f16")], ..GROUPED },
+    Family { aliases: include_str!("lm_kv_store_q8.wgsl"), variants: &[plain("lm_decode_attention4_q8")], ..GROUPED },
 ];

@@ -44,8 +44,8 @@ struct Token {
     key: Elements,
     query: Elements,
     value: f32,
-    decay: f32,
-    rate: f32,
+    decay_score: f32,
+    rate_score: f32,
 }
 
 fn row_length() -> u32 {
@@ -60,13 +60,12 @@ fn load_token(token: u32, head: u32, row: u32, column: u32) -> Token {
     let query = token * params.x_stride + key_head * params.length;
     let key = query + params.key_heads * params.length;
     let value = token * params.x_stride + (2u * params.key_heads + head) * params.length + row;
-    let score = scores[token * params.scores_stride + params.decays_offset + head] + decays[head];
     return Token(
         load_elements(key, column),
         load_elements(query, column),
         x[value / 4u][value % 4u],
-        exp(decays[params.heads + head] * softplus(score)),
-        1.0 / (1.0 + exp(-scores[token * params.scores_stride + params.rates_offset + head])),
+        scores[token * params.scores_stride + params.decays_offset + head],
+        scores[token * params.scores_stride + params.rates_offset + head],
     );
 }
 
@@ -90,13 +89,18 @@ fn lm_delta_rule(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
         state = load_row(start, column);
     }
     let value_row = min(row, params.length - 1u);
+    let decay_bias = decays[head];
+    let decay_factor = decays[params.heads + head];
+    let last = first_token + max(tokens, 1u) - 1u;
+    // Loads take longer than a token, so those of the next three are in flight. Nothing is computed
+    // from them before: that would wait for them.
     var token = load_token(first_token, head, value_row, column);
+    var next = load_token(min(first_token + 1u, last), head, value_row, column);
+    var after_next = load_token(min(first_token + 2u, last), head, value_row, column);
     for (var t = 0u; t < tokens; t += 1u) {
-        // Loaded before the barrier, to be available after this token.
-        var next = token;
-        if t + 1u < tokens {
-            next = load_token(first_token + t + 1u, head, value_row, column);
-        }
+        let third = load_token(min(first_token + t + 3u, last), head, value_row, column);
+        let decay = exp(decay_factor * softplus(token.decay_score + decay_bias));
+        let rate = 1.0 / (1.0 + exp(-token.rate_score));
         let base = t % 2u * 128u;
         row_dots[base + lane] = vec2<f32>(dot_elements(state, token.key), dot_elements(state, token.query));
         if lane < params.lanes {
@@ -114,17 +118,19 @@ fn lm_delta_rule(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
         // Keys and queries are normalized here; `change` includes the scale of the key.
         let key_scale = 1.0 / sqrt(head_dot.y + params.epsilon);
         let query_scale = params.scale / sqrt(head_dot.z + params.epsilon);
-        let recalled = token.decay * key_scale * row_dot.x;
-        let change = token.rate * (token.value - recalled) * key_scale;
-        state.a = token.decay * state.a + change * token.key.a;
-        state.b = token.decay * state.b + change * token.key.b;
-        state.c = token.decay * state.c + change * token.key.c;
-        state.d = token.decay * state.d + change * token.key.d;
+        let recalled = decay * key_scale * row_dot.x;
+        let change = rate * (token.value - recalled) * key_scale;
+        state.a = decay * state.a + change * token.key.a;
+        state.b = decay * state.b + change * token.key.b;
+        state.c = decay * state.c + change * token.key.c;
+        state.d = decay * state.d + change * token.key.d;
         if part == 0u && is_row {
-            let sum = token.decay * row_dot.y + change * head_dot.x;
+            let sum = decay * row_dot.y + change * head_dot.x;
             y[(first_token + t) * params.y_stride + head * params.length + row] = query_scale * sum;
         }
         token = next;
+        next = after_next;
+        after_next = third;
     }
     if is_row {
         let start = ((write_slot * params.heads + head) * params.length + row) * params.length;

@@ -23,14 +23,18 @@ var<immediate> params: Params;
 @group(0) @binding(3) var<storage, read_write> weights: array<f32>;
 
 const LOWEST = -3.0e38;
+const BELOW_LOWEST = -3.3e38;
 // Lower bound of the sum that weights are divided by: the smallest normal f16.
 const LOWEST_SUM = 6.1035156e-5;
 
 // Weights; or scores, if only their order matters.
 var<workgroup> scores: array<f32, 1024>;
 var<workgroup> group_scores: array<f32, 1024>;
+// Values that rank the experts, padded to whole vec4s.
+var<workgroup> ranking: array<vec4<f32>, 256>;
+// Selected experts, best first.
+var<workgroup> chosen: array<u32, 1024>;
 
-// Values that rank the experts.
 fn rank(expert: u32) -> f32 {
     if (params.flags & BIAS) != 0u {
         return scores[expert] + bias[expert];
@@ -38,7 +42,16 @@ fn rank(expert: u32) -> f32 {
     return scores[expert];
 }
 
-@compute @workgroup_size(64)
+// How many of four experts come before another one: those with a higher value, or with the same
+// value and a lower index.
+fn count_better(others: vec4<f32>, first: u32, own: f32, expert: u32) -> u32 {
+    let indices = vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u);
+    let is_earlier = (others == vec4<f32>(own)) & (indices < vec4<u32>(expert));
+    let counts = select(vec4<u32>(), vec4<u32>(1u), (others > vec4<f32>(own)) | is_earlier);
+    return (counts.x + counts.y) + (counts.z + counts.w);
+}
+
+@compute @workgroup_size(256)
 fn lm_moe_top_k(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
@@ -49,7 +62,7 @@ fn lm_moe_top_k(
     let is_order_enough =
         !is_sigmoid && (params.flags & (NORMALIZED | BIAS)) == NORMALIZED && params.groups == 0u;
     for (var token = group.x; token < params.tokens; token += groups.x) {
-        for (var i = lane; i < params.experts; i += 64u) {
+        for (var i = lane; i < params.experts; i += 256u) {
             let score = x[token * params.stride + i];
             scores[i] = select(score, 1.0 / (1.0 + exp(-score)), is_sigmoid);
         }
@@ -64,7 +77,7 @@ fn lm_moe_top_k(
                 total += exp(scores[i] - max_score);
             }
             workgroupBarrier();
-            for (var i = lane; i < params.experts; i += 64u) {
+            for (var i = lane; i < params.experts; i += 256u) {
                 scores[i] = exp(scores[i] - max_score) / total;
             }
             workgroupBarrier();
@@ -72,7 +85,7 @@ fn lm_moe_top_k(
         if params.groups != 0u {
             // Avoids a division by zero in kernels that are specialized to this constant.
             let size = params.experts / max(params.groups, 1u);
-            for (var at = lane; at < params.groups; at += 64u) {
+            for (var at = lane; at < params.groups; at += 256u) {
                 var first = LOWEST;
                 var second = LOWEST;
                 for (var i = at * size; i < (at + 1u) * size; i += 1u) {
@@ -84,7 +97,7 @@ fn lm_moe_top_k(
             }
             workgroupBarrier();
             // A group is eligible if fewer than `groups_used` are better.
-            for (var i = lane; i < params.experts; i += 64u) {
+            for (var i = lane; i < params.experts; i += 256u) {
                 let own = i / size;
                 var better = 0u;
                 for (var at = 0u; at < params.groups; at += 1u) {
@@ -98,41 +111,48 @@ fn lm_moe_top_k(
             }
             workgroupBarrier();
         }
-        if lane == 0u {
-            var max_score = LOWEST;
-            var total = 0.0;
-            for (var slot = 0u; slot < params.used; slot += 1u) {
-                var best = 0u;
-                for (var i = 1u; i < params.experts; i += 1u) {
-                    if rank(i) > rank(best) {
-                        best = i;
-                    }
-                }
-                var weight = scores[best];
-                if is_order_enough {
-                    // The first is the maximum of all. The division cancels the common factor of
-                    // the others.
-                    if slot == 0u {
-                        max_score = weight;
-                    }
-                    weight = exp(weight - max_score);
-                }
-                total += weight;
-                selected[token * params.used + slot] = best;
-                weights[token * params.used + slot] = weight;
-                scores[best] = LOWEST;
+        // An expert is selected if fewer than `used` come before it. NaN counts as the lowest value.
+        let fours = (params.experts + 3u) / 4u;
+        for (var i = lane; i < 4u * fours; i += 256u) {
+            var value = BELOW_LOWEST;
+            if i < params.experts {
+                value = max(rank(i), LOWEST);
             }
-            var factor = params.scale;
-            if (params.flags & NORMALIZED) != 0u {
-                factor = params.scale / max(total, LOWEST_SUM);
+            ranking[i / 4u][i % 4u] = value;
+        }
+        workgroupBarrier();
+        for (var i = lane; i < params.experts; i += 256u) {
+            let own = ranking[i / 4u][i % 4u];
+            var better = 0u;
+            for (var four = 0u; four < fours; four += 1u) {
+                better += count_better(ranking[four], 4u * four, own, i);
             }
-            for (var slot = 0u; slot < params.used; slot += 1u) {
-                let at = token * params.used + slot;
-                weights[at] *= factor;
-                if (params.flags & SCALES) != 0u {
-                    weights[at] *= bias[params.experts + selected[at]];
-                }
+            if better < params.used {
+                chosen[better] = i;
             }
+        }
+        workgroupBarrier();
+        // The first score is the maximum of all. The division cancels the common factor of the
+        // others.
+        let max_score = scores[min(chosen[0], params.experts - 1u)];
+        var total = 0.0;
+        for (var slot = 0u; slot < params.used; slot += 1u) {
+            let score = scores[min(chosen[slot], params.experts - 1u)];
+            total += select(score, exp(score - max_score), is_order_enough);
+        }
+        var factor = params.scale;
+        if (params.flags & NORMALIZED) != 0u {
+            factor = params.scale / max(total, LOWEST_SUM);
+        }
+        for (var slot = lane; slot < params.used; slot += 256u) {
+            let expert = min(chosen[slot], params.experts - 1u);
+            let score = scores[expert];
+            var weight = select(score, exp(score - max_score), is_order_enough) * factor;
+            if (params.flags & SCALES) != 0u {
+                weight *= bias[params.experts + expert];
+            }
+            selected[token * params.used + slot] = expert;
+            weights[token * params.used + slot] = weight;
         }
         workgroupBarrier();
     }

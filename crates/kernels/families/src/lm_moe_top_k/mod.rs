@@ -57,7 +57,7 @@ pub(crate) const FAMILIES: &[Family] = &[Family {
     variants: &[plain("lm_moe_top_k")],
     bindings: &[read("x"), read("bias"), write("selected"), write("weights")],
     constants: LmMoeTopK::CONSTANTS,
-    workgroup: [64, 1, 1],
+    workgroup: [256, 1, 1],
     cases,
     ..Family::DEFAULT
 }];

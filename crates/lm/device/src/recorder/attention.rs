@@ -12,12 +12,17 @@ use super::StepRecorder;
 use crate::Error;
 use crate::kernel_id::KernelId;
 use crate::layer::DeviceAttention;
+use crate::model::TOKENS_PER_SPLIT;
 use crate::norms::DeviceNorm;
 use crate::options::CacheType;
 use crate::scratch::RowBuffer;
 
 /// More positions than any context has, but small enough that adding a position does not overflow.
 const MAX_AFTER: u32 = 1 << 30;
+
+/// Minimum number of splits for [`KernelId::decode_attention4`]. With fewer, the context is short, and
+/// more workgroups are faster than fewer reads.
+const GROUPED_SPLITS: u32 = 2;
 
 impl<'a> StepRecorder<'a> {
     /// Records the block, which adds its output to the residual stream. `input` replaces the
@@ -55,7 +60,7 @@ impl<'a> StepRecorder<'a> {
             y_stride: scratch.attended.stride as u32,
             own: if non_causal { shape.own_positions() as u32 } else { 0 },
             after: if images { MAX_AFTER } else { block.attention.after },
-            splits: if self.is_large_batch() || native_kernels { 1 } else { shape.kv_splits as u32 },
+            splits: if self.is_large_batch() || native_kernels { 1 } else { self.splits(block) },
             ..block.attention
         };
         let fused =
@@ -112,7 +117,12 @@ impl<'a> StepRecorder<'a> {
         if let Some(decode) = LmDecodeAttention::of(&heads, &attention).filter(|_| fused) {
             let rows = if partials.is_some() { &scratch.partial_sums.range } else { qkv };
             let bindings = [&scratch.inputs, norms, &block.rotations, rows, keys, values, target];
-            self.dispatch(KernelId::decode_attention(self.cache), decode.grid(), &bindings, &decode)?;
+            let (kernel, grid) = if attention.splits >= GROUPED_SPLITS && attention.heads > attention.kv_heads {
+                (KernelId::decode_attention4(self.cache), decode.grouped_grid())
+            } else {
+                (KernelId::decode_attention(self.cache), decode.grid())
+            };
+            self.dispatch(kernel, grid, &bindings, &decode)?;
         } else {
             let partial_sums = &scratch.partial_sums.range;
             let bindings = [&scratch.inputs, norms, &block.rotations, partial_sums, qkv, keys, values];
@@ -146,6 +156,13 @@ impl<'a> StepRecorder<'a> {
         self.state.input_changed();
         let input = LinearInput { f16: f16_output, ..LinearInput::f32(output) };
         self.add_to_residual(&block.output, &input, block.post_norm.as_ref())
+    }
+
+    /// Splits of the keys that a block sees, with a window at most one per so many tokens.
+    fn splits(&self, block: &DeviceAttention) -> u32 {
+        let window = block.attention.window as usize;
+        let most = if window == 0 { usize::MAX } else { window.div_ceil(TOKENS_PER_SPLIT) };
+        self.shape.kv_splits.min(most) as u32
     }
 
     /// Normalizes some columns of rows in place.

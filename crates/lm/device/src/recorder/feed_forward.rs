@@ -1,5 +1,6 @@
 //! The feed-forward block of a layer, dense or with experts.
 
+use roci_hal::BufferRange;
 use roci_kernels::params::{
     LmGlu, LmLayerNorm, LmLinear, LmMoeCombine, LmMoeTopK, LmRmsNorm, LmSigmoidGate, Params as _,
 };
@@ -157,6 +158,9 @@ impl StepRecorder<'_> {
         input: Option<&RowBuffer>,
         experts: &DeviceExperts,
     ) -> Result<(), Error> {
+        if input.is_none() && self.single_token_experts(block, experts)? {
+            return Ok(());
+        }
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         let router = &experts.router;
         let rows = match (input, &block.norm) {
@@ -176,10 +180,7 @@ impl StepRecorder<'_> {
         if experts.router_norm.is_some() {
             self.state.input_changed();
         }
-        let routing = LmMoeTopK { tokens: tokens as u32, stride: scratch.gate_up.stride as u32, ..experts.routing };
-        let bias = experts.selection_bias.as_ref().unwrap_or(&scratch.unused);
-        let bindings = [&scratch.gate_up.range, bias, &scratch.expert_ids, &scratch.expert_weights];
-        self.dispatch(KernelId::MOE_TOP_K, routing.grid(), &bindings, &routing)?;
+        self.select_experts(experts)?;
         self.barrier();
         let (target, add) = match &block.post_norm {
             Some(_) => (&scratch.normed, 0),
@@ -202,11 +203,21 @@ impl StepRecorder<'_> {
         }
         if let Some(shared) = &block.shared {
             self.add_shared_expert(shared, target)?;
+            self.barrier();
         }
         if let Some(norm) = &block.post_norm {
             self.norm(norm, &scratch.normed, &scratch.residual, LmRmsNorm::ADD)?;
         }
         Ok(())
+    }
+
+    /// Selects the experts of each token by the scores in [`Scratch::gate_up`](crate::scratch::Scratch::gate_up).
+    pub(super) fn select_experts(&mut self, experts: &DeviceExperts) -> Result<(), Error> {
+        let (tokens, scratch) = (self.shape.tokens as u32, self.scratch);
+        let routing = LmMoeTopK { tokens, stride: scratch.gate_up.stride as u32, ..experts.routing };
+        let bias = experts.selection_bias.as_ref().unwrap_or(&scratch.unused);
+        let bindings = [&scratch.gate_up.range, bias, &scratch.expert_ids, &scratch.expert_weights];
+        self.dispatch(KernelId::MOE_TOP_K, routing.grid(), &bindings, &routing)
     }
 
     /// Records the experts selected by the router. Adds the sum of their outputs to `target` or
@@ -265,16 +276,27 @@ impl StepRecorder<'_> {
             }
         }
         self.barrier();
+        let weights = if experts.weighted_input { &scratch.ones } else { &scratch.expert_weights };
+        self.combine_experts(*experts_per_token, weights, (target, add))
+    }
+
+    /// Adds the weighted sum of each token's experts to `target`, or overwrites it.
+    pub(super) fn combine_experts(
+        &mut self,
+        experts_per_token: usize,
+        weights: &BufferRange,
+        (target, add): (&RowBuffer, u32),
+    ) -> Result<(), Error> {
+        let scratch = self.scratch;
         let combine = LmMoeCombine {
-            tokens: tokens as u32,
+            tokens: self.shape.tokens as u32,
             columns: scratch.embedding as u32,
-            used: *experts_per_token as u32,
+            used: experts_per_token as u32,
             x_stride: scratch.expert_outputs.stride as u32,
             y_stride: target.stride as u32,
             add,
             sharing: 1,
         };
-        let weights = if experts.weighted_input { &scratch.ones } else { &scratch.expert_weights };
         let bindings = [&scratch.expert_outputs.range, weights, &target.range];
         self.dispatch(KernelId::MOE_COMBINE, combine.grid(), &bindings, &combine)?;
         self.barrier();
@@ -329,7 +351,7 @@ impl StepRecorder<'_> {
     }
 
     /// Adds the output of the shared expert, multiplied by the sigmoid of its gate if it has one.
-    fn add_shared_expert(&mut self, shared: &DeviceSharedExpert, target: &RowBuffer) -> Result<(), Error> {
+    pub(super) fn add_shared_expert(&mut self, shared: &DeviceSharedExpert, target: &RowBuffer) -> Result<(), Error> {
         let scratch = self.scratch;
         let (tokens, columns) = (self.shape.tokens as u32, scratch.embedding as u32);
         let output = if shared.post_norm.is_some() { &scratch.parallel } else { &scratch.shared_output };
@@ -353,12 +375,11 @@ impl StepRecorder<'_> {
             let bindings = [x, &scratch.ones, &target.range];
             self.dispatch(KernelId::MOE_COMBINE, constants.grid(), &bindings, &constants)?;
         }
-        self.barrier();
         Ok(())
     }
 }
 
 /// The flag of a product that applies the activation.
-fn flag(activation: DeviceActivation) -> Result<u32, Error> {
+pub(super) fn flag(activation: DeviceActivation) -> Result<u32, Error> {
     activation.linear.ok_or_else(|| Error::file("no product applies this activation"))
 }

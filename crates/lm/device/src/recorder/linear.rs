@@ -185,6 +185,7 @@ impl<'a> StepRecorder<'a> {
         ExpertPairs { pairs, experts: count, sharing, ids, tile }: ExpertPairs<'_>,
     ) -> Result<(), Error> {
         let x = input.rows;
+        let norm = input.norm.map_or(&self.scratch.unused, |norm| &norm.weight);
         // Words of `y` per column.
         let packing = if flags & LmLinear::PACKED == 0 { 1 } else { 2 };
         for ExpertShard { matrix, bias, first_output } in shards {
@@ -201,10 +202,13 @@ impl<'a> StepRecorder<'a> {
                 x_stride: x.stride as u32,
                 y_stride: (y.stride / packing) as u32,
                 y_offset: (*first_output / packing) as u32,
-                flags: flags | if bias.is_some() { LmLinear::BIAS } else { 0 },
+                flags: flags
+                    | if bias.is_some() { LmLinear::BIAS } else { 0 }
+                    | if input.norm.is_some() { LmLinear::NORM } else { 0 },
                 experts: count as u32,
                 sharing: sharing as u32,
-                ..LmLinear::default()
+                model_columns: matrix.model_columns as u32,
+                epsilon: input.norm.map_or(0.0, |norm| norm.epsilon),
             };
             let unused = &self.scratch.unused;
             let bias = bias.as_ref().unwrap_or(unused);
@@ -212,7 +216,7 @@ impl<'a> StepRecorder<'a> {
                 self.tiled_expert_product(tile, (*format, [codes, scales, bias]), input, y, &constants)?;
                 continue;
             }
-            let bindings = [codes, scales, &x.range, bias, ids, unused, &y.range];
+            let bindings = [codes, scales, &x.range, bias, ids, norm, &y.range];
             let (kernel, grid) = self.single_token_kernel(*format, &constants);
             self.dispatch(kernel, grid, &bindings, &constants)?;
         }

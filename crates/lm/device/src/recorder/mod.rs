@@ -18,6 +18,7 @@ mod native_experts;
 mod per_layer;
 mod recurrent;
 mod selective_scan;
+mod single_token_experts;
 mod state;
 mod streams;
 mod time_mix;
