@@ -119,8 +119,8 @@ pub use lm_wkv::LmWkv;
 pub use matmul::{MATMUL_LARGE_TILE, MATMUL_MATRIX_TILE, MATMUL_TILE, Matmul, MatmulForm};
 pub use matvec::{MATVEC_ROWS, Matvec};
 pub use native_only::{
-    BlockedLayout, ConvBlocked, LmEmbedPacked, LmExpertsPacked, LmMatmulPacked, LmQuantize, MatmulPacked, PoolBlocked,
-    Reorder,
+    BlockedLayout, ConvBlocked, LmEmbedPacked, LmExpertsPacked, LmMatmulPacked, LmQuantize, LmReadAhead, MatmulPacked,
+    PoolBlocked, Reorder,
 };
 pub use normalize::Normalize;
 pub use pool::Pool;

@@ -17,8 +17,9 @@
 //! | `lm_matmul_packed` | packed weights, x, bias, y |
 //! | `lm_experts_packed` | packed weights, x, experts, bias, scales, y |
 //! | `lm_embed_packed` | packed weights, index, y |
+//! | `lm_read_ahead` | weights in a mapped file |
 //!
-//! The last binding is written; of `moments`, `top_k` and `lm_moe_top_k` the last two are, and of
+//! The last binding is written, except by `lm_read_ahead`; of `moments`, `top_k` and `lm_moe_top_k` the last two are, and of
 //! `lm_rope_kv_store_*` and `lm_decode_attention_*` the last three. For `unary_*`, `binary_*`,
 //! `elementwise_program`, `softmax`, `log_softmax`, `normalize_rows` and `scan_*` it may be the
 //! same range as an input; other overlaps are rejected. Results do not depend on the number of
@@ -122,6 +123,7 @@ static NATIVE_ONLY_KERNELS: &[&[(&str, usize, KernelFactory)]] = &[
     lm_cpu::matmul_packed::NATIVE_ONLY_KERNELS,
     lm_cpu::experts_packed::NATIVE_ONLY_KERNELS,
     lm_cpu::embed_packed::NATIVE_ONLY_KERNELS,
+    lm_cpu::read_ahead::NATIVE_ONLY_KERNELS,
 ];
 
 /// All kernels that GPUs have too.

@@ -58,7 +58,7 @@ impl LayerBuilder<'_> {
         let count = |value: usize| value as u32;
         Ok(DeviceDeltaNet {
             norm: self.norm(&block.norm, block.output.matrix.outputs())?,
-            projections: self.concatenated(&linears)?,
+            projections: self.exact_concatenated(&linears)?,
             convolution: self.short_convolution(&block.convolution, windows, LmShortConv::SILU)?,
             rule: LmDeltaRule {
                 heads: count(block.heads),

@@ -105,6 +105,9 @@ impl KernelId {
     /// CPU only: the same product with expert matrices.
     pub(crate) const EXPERTS_PACKED: Self = Self("lm_experts_packed");
 
+    /// CPU only: requests pages of the mapped file.
+    pub(crate) const READ_AHEAD: Self = Self("lm_read_ahead");
+
     /// Lookup of embedding rows. `None` for formats without such a kernel.
     pub(crate) fn embed(format: WeightFormat) -> Option<Self> {
         LmEmbed::kernel(format).map(Self)
@@ -243,7 +246,7 @@ mod tests {
         for kernel in kernels {
             assert!(kernel.spec().is_ok(), "the table has no {}", kernel.name());
         }
-        for kernel in [KernelId::QUANTIZE, KernelId::MATMUL_PACKED, KernelId::EXPERTS_PACKED] {
+        for kernel in [KernelId::QUANTIZE, KernelId::MATMUL_PACKED, KernelId::EXPERTS_PACKED, KernelId::READ_AHEAD] {
             assert!(roci_kernels::native_only_executable(kernel.name()).is_some(), "the CPU has no {}", kernel.name());
         }
     }

@@ -9,15 +9,13 @@ use roci_lm::architecture::blocks::{Attention, Latent, Linear};
 
 use crate::Error;
 use crate::experts::ExpertShard;
+use crate::half_floats::HalfFloats;
 use crate::layer::{DeviceLinear, LayerBuilder};
 use crate::native_experts::NativeExperts;
 use crate::norms::DeviceNorm;
 use crate::pack::GROUP;
 use crate::vectors::row_of;
 use crate::weights::{Progress, WeightLoader};
-
-/// Maximum number of pairs of a token and a head in a step: workgroups in one dimension of a grid.
-pub(crate) const MAX_PAIRS: usize = u16::MAX as usize;
 
 /// What multi-head latent attention has beside a block of attention, whose `qkv` are the projections
 /// to the key.
@@ -127,7 +125,13 @@ impl LayerBuilder<'_> {
         }
         // The bytes of the file are counted below.
         let progress = Progress::new(0, &|_, _| ());
-        let loader = WeightLoader::new(&file, self.loader.device, self.loader.native_kernels, &progress);
+        // F32 from BF16 becomes 16-bit floats as BF16 does.
+        let half_floats = match self.loader.half_floats {
+            HalfFloats::Bf16 if tensor.info().kind() == Type::BF16 => HalfFloats::All,
+            other => other,
+        };
+        let loader = WeightLoader::new(&file, self.loader.device, self.loader.native_kernels, &progress)
+            .with_half_floats(half_floats);
         let heads = loader.head_matrices(&transposed)?;
         loader.finish()?;
         let row_bytes = tensor.info().byte_len() / (floats.len() / columns.max(1)).max(1) as u64;

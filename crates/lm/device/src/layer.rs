@@ -177,6 +177,8 @@ pub(crate) struct DeviceLayer {
     pub(crate) low_rank: Option<DeviceLowRank>,
     /// How the layer reads and writes several residual streams.
     pub(crate) streams: Option<DeviceStreamMixing>,
+    /// Matrices that every token reads from the file, because the model exceeds the memory.
+    pub(crate) in_file: Vec<BufferRange>,
 }
 
 /// Norms of a mixer and a feed-forward block that read the same residual stream.
@@ -194,6 +196,8 @@ pub(crate) struct DeviceHead {
     pub(crate) norm: DeviceNorm,
     /// `None` for models without logits.
     pub(crate) output: Option<DeviceLinear>,
+    /// As [`DeviceLayer::in_file`].
+    pub(crate) in_file: Vec<BufferRange>,
     /// Scale of the embeddings, if the output matrix is also the embedding matrix and the first
     /// layer is on this device.
     pub(crate) tied_embedding_scale: Option<f32>,
@@ -265,7 +269,16 @@ impl<'a> LayerBuilder<'a> {
     }
 
     pub(crate) fn linear(&self, linear: &Linear, offset: usize) -> Result<DeviceLinear, Error> {
-        let matrix = self.loader.matrix(&MatrixRows::stacked(vec![&linear.matrix]))?;
+        self.linear_of(linear, self.loader.matrix(&MatrixRows::stacked(vec![&linear.matrix]))?, offset)
+    }
+
+    /// A linear layer whose F32 weights are not rounded, because small differences of its results
+    /// matter.
+    pub(crate) fn exact_linear(&self, linear: &Linear) -> Result<DeviceLinear, Error> {
+        self.linear_of(linear, self.loader.exact_matrix(&MatrixRows::stacked(vec![&linear.matrix]))?, 0)
+    }
+
+    fn linear_of(&self, linear: &Linear, matrix: DeviceMatrix, offset: usize) -> Result<DeviceLinear, Error> {
         let adapters = self.adapters(&[linear], offset)?;
         Ok(DeviceLinear { matrix, bias: self.loader.biases(&[linear])?, offset, adapters })
     }
@@ -273,13 +286,27 @@ impl<'a> LayerBuilder<'a> {
     /// Linear layers with a common input and concatenated results. Consecutive ones of the same type
     /// become one matrix.
     pub(crate) fn concatenated(&self, linears: &[&Linear]) -> Result<Vec<DeviceLinear>, Error> {
+        self.concatenated_with(linears, |rows| self.loader.matrix(rows))
+    }
+
+    /// [`concatenated`](Self::concatenated) for inputs of a recurrence, which adds up their errors: F32
+    /// weights are not rounded.
+    pub(crate) fn exact_concatenated(&self, linears: &[&Linear]) -> Result<Vec<DeviceLinear>, Error> {
+        self.concatenated_with(linears, |rows| self.loader.exact_matrix(rows))
+    }
+
+    fn concatenated_with(
+        &self,
+        linears: &[&Linear],
+        load: impl Fn(&MatrixRows<'_>) -> Result<DeviceMatrix, Error>,
+    ) -> Result<Vec<DeviceLinear>, Error> {
         let mut products = Vec::new();
         let (mut rest, mut offset) = (linears, 0);
         while !rest.is_empty() {
             let (linears, others) = rest.split_at(self.same_type(rest)?);
             let matrices: Vec<_> = linears.iter().map(|linear| &linear.matrix).collect();
             let outputs: usize = matrices.iter().map(|matrix| matrix.outputs()).sum();
-            let matrix = self.loader.matrix(&MatrixRows::stacked(matrices))?;
+            let matrix = load(&MatrixRows::stacked(matrices))?;
             let adapters = self.adapters(linears, offset)?;
             products.push(DeviceLinear { matrix, bias: self.loader.biases(linears)?, offset, adapters });
             offset += outputs;
@@ -331,7 +358,8 @@ impl<'a> LayerBuilder<'a> {
         }
         let low_rank = layer.low_rank.as_ref().map(|block| self.low_rank(block)).transpose()?;
         let streams = layer.streams.as_ref().map(|block| self.stream_mixing(block)).transpose()?;
-        Ok(DeviceLayer { mixers, feed_forward, parallel, stream_norms, per_layer, low_rank, streams })
+        let in_file = self.loader.take_in_file();
+        Ok(DeviceLayer { mixers, feed_forward, parallel, stream_norms, per_layer, low_rank, streams, in_file })
     }
 
     fn mixer(&mut self, mixer: &Mixer) -> Result<DeviceMixer, Error> {

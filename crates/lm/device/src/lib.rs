@@ -26,6 +26,7 @@ mod embedding;
 mod error;
 mod experts;
 mod features;
+mod half_floats;
 mod host_experts;
 mod images;
 mod kernel_cache;

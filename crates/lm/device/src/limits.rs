@@ -7,8 +7,8 @@ use roci_lm::architecture::blocks::Layer;
 
 use crate::Options;
 use crate::adapters;
+use crate::bindings::max_binding;
 use crate::features::{Features, is_software};
-use crate::latent::MAX_PAIRS;
 use crate::scratch::ScratchSizes;
 
 /// Default maximum number of tokens per call, on hardware and on software devices.
@@ -39,8 +39,10 @@ pub(crate) fn max_batch_tokens(model: &Model, options: &Options, info: &DeviceIn
     } else {
         HARDWARE_BATCH_TOKENS
     };
+    // The queries of all heads are one buffer, and as long as latents.
     let latents = model.layers.iter().filter_map(Layer::attention).filter(|block| block.latent.is_some());
-    let limit = latents.map(|block| MAX_PAIRS / block.heads).min().unwrap_or(usize::MAX);
+    let queries = latents.map(|block| 4 * (block.heads * block.key_length) as u64).max();
+    let limit = queries.map_or(usize::MAX, |bytes| (max_binding(info) / bytes.max(1)) as usize);
     options.max_batch_tokens.unwrap_or(default).min(limit).max(1)
 }
 
@@ -97,7 +99,7 @@ pub(crate) fn scratch_sizes(model: &Model, options: &Options, info: &DeviceInfo)
     let features = Features::of(info, options);
     let sizes =
         ScratchSizes::new(model, tokens, max_output_rows(model, tokens), words, max_splits(model, info), features);
-    sizes.with_adapters(adapters::width(model, &options.adapters))
+    sizes.with_adapters(adapters::width(model, &options.adapters)).with_parts(info)
 }
 
 #[cfg(test)]

@@ -183,7 +183,7 @@ impl LayerBuilder<'_> {
         convolution.constants.x_offset = 2 * channels;
         Ok(DeviceGatedConvolution {
             norm: self.norm(&block.norm, block.output.matrix.outputs())?,
-            projections: self.concatenated(&[&block.input_gate, &block.output_gate, &block.value])?,
+            projections: self.exact_concatenated(&[&block.input_gate, &block.output_gate, &block.value])?,
             convolution,
             output: self.linear(&block.output, 0)?,
         })
@@ -205,7 +205,7 @@ impl LayerBuilder<'_> {
         let weight = block.output_norm.as_ref().map(|norm| (Some(&norm.weight), block.values()));
         Ok(DeviceStateSpace {
             norm: self.norm(&block.norm, block.output.matrix.outputs())?,
-            projections: self.concatenated(&[&block.gate, &block.channels, &block.step])?,
+            projections: self.exact_concatenated(&[&block.gate, &block.channels, &block.step])?,
             scan: LmSsmScan {
                 heads: count(block.heads),
                 groups: count(block.groups),

@@ -1,6 +1,6 @@
 //! Scratch memory of one device, which all steps share.
 
-use roci_hal::{BufferDesc, BufferRange, Device};
+use roci_hal::{BufferDesc, BufferRange, Device, DeviceInfo};
 use roci_kernels::native::lm_cpu;
 use roci_kernels::params::{LmLinear, LmQuantizeI8};
 use roci_lm::architecture::Model;
@@ -8,12 +8,19 @@ use roci_lm::architecture::blocks::{
     Attention, FeedForward, FeedForwardKind, GatedFeedForward, Latent, Layer, Routing,
 };
 
+use crate::bindings::max_binding;
 use crate::features::Features;
 use crate::limits::{MAX_ALIGNMENT, batch_splits};
 use crate::pack::GROUP;
 use crate::recorder::{ExpertTile, PACKED_DOT_TOKENS};
 use crate::recurrent::RecurrentColumns;
 use crate::{Error, SMALL_BATCH};
+
+/// Maximum size of a buffer with rows for each pair of a token and an expert: the binding that every
+/// device supports. More pairs are computed in parts.
+const MAX_PAIR_BYTES: u64 = 128 << 20;
+/// Maximum number of such pairs: workgroups in one dimension of a grid.
+const MAX_PAIRS: usize = u16::MAX as usize;
 
 /// A buffer of rows of floats.
 #[derive(Clone)]
@@ -27,6 +34,12 @@ impl RowBuffer {
     /// Bytes of this number of rows.
     pub(crate) fn bytes(&self, rows: usize) -> u64 {
         4 * (rows * self.stride) as u64
+    }
+
+    /// The rows from this one on.
+    pub(crate) fn starting_at(&self, row: usize) -> Result<Self, Error> {
+        let skipped = self.bytes(row);
+        Ok(Self { range: self.range.range(skipped, self.range.length() - skipped)?, stride: self.stride })
     }
 
     /// One of this number of planes.
@@ -64,6 +77,8 @@ pub(crate) struct ScratchSizes {
     experts_per_token: usize,
     /// Experts of a layer.
     experts: usize,
+    /// Maximum number of tokens whose experts are computed together.
+    expert_tokens: usize,
     /// Length of a shared expert's activated vector; 0 without one.
     shared: usize,
     /// Whether a layer has parallel blocks, or a router or shared expert with its own norm.
@@ -188,6 +203,7 @@ impl ScratchSizes {
             latent_columns: max_latent(&|block, latent| block.value_length.max(latent.query_length)),
             experts_per_token,
             experts,
+            expert_tokens: tokens,
             shared,
             parallel: model.layers.iter().any(|layer| {
                 layer.parallel || layer.low_rank.is_some() || layer.feed_forward.as_ref().is_some_and(has_own_inputs)
@@ -217,6 +233,23 @@ impl ScratchSizes {
         Self { adapters: width, ..self }
     }
 
+    /// With experts in parts, so that the rows of pairs fit one binding of a device and do not grow
+    /// with the number of tokens.
+    pub(crate) fn with_parts(self, info: &DeviceInfo) -> Self {
+        let columns = Self::stride(self.embedding.max(self.activated).max(self.gate_up));
+        let bytes = 4 * (self.experts_per_token * columns) as u64;
+        let most = (max_binding(info).min(MAX_PAIR_BYTES) / bytes.max(1)) as usize;
+        let most = most.min(MAX_PAIRS / self.experts_per_token.max(1));
+        // The rows and experts of each part begin at an aligned offset.
+        let step = (info.binding_alignment / 4).max(1) as usize;
+        Self { expert_tokens: self.tokens.min((most / step * step).max(step)), ..self }
+    }
+
+    /// Maximum number of pairs of a token and an expert that are computed together.
+    fn expert_pairs(&self) -> usize {
+        self.expert_tokens * self.experts_per_token
+    }
+
     fn stride(length: usize) -> usize {
         length.next_multiple_of(GROUP)
     }
@@ -241,7 +274,8 @@ impl ScratchSizes {
 
     /// Rows and stride of each row buffer, in the order of [`Scratch`].
     fn floats(&self) -> [(usize, usize); 17] {
-        let (tokens, pairs) = (self.tokens, self.tokens * self.experts_per_token.max(1));
+        // Outputs of dense layers and inputs of the CPU's experts have a row per token.
+        let (tokens, pairs) = (self.tokens, self.expert_pairs().max(self.tokens));
         let padded = |rows: usize, length: usize| (rows, Self::stride(length));
         let shared = |length: usize| if self.shared > 0 { padded(tokens, length) } else { (0, GROUP) };
         [
@@ -282,15 +316,17 @@ impl ScratchSizes {
     fn quantized(&self) -> u64 {
         if self.features.native_kernels {
             let rows = lm_cpu::activation_bytes(self.tokens.max(self.output_rows), self.columns);
-            let pairs = self.tokens * self.experts_per_token;
-            let heads = lm_cpu::activation_bytes(self.tokens * self.latent_heads, self.latent_columns);
+            let pairs = self.expert_pairs();
+            let heads = lm_cpu::activation_bytes(self.head_pairs(), self.latent_columns);
             rows.max(lm_cpu::activation_bytes(pairs, self.activated.max(self.embedding))).max(heads) as u64
         } else if self.features.packed_dot {
             let dense = PACKED_DOT_TOKENS.min(self.tokens) * Self::stride(self.columns);
             // Experts take more tokens, if each has few.
             let inputs = if self.experts > 0 { self.tokens * Self::stride(self.embedding) } else { 0 };
-            let pairs = (self.tokens * self.experts_per_token).min((PACKED_DOT_TOKENS + 1) * self.experts);
-            let groups = dense.max(inputs).max(pairs * self.pair_columns()) / GROUP;
+            let pairs = self.expert_pairs().min((PACKED_DOT_TOKENS + 1) * self.experts);
+            let heads = self.head_pairs().min((PACKED_DOT_TOKENS + 1) * self.latent_heads);
+            let heads = heads * Self::stride(self.latent_columns);
+            let groups = dense.max(inputs).max(pairs * self.pair_columns()).max(heads) / GROUP;
             4 * groups as u64 * u64::from(LmQuantizeI8::GROUP_WORDS)
         } else {
             16
@@ -302,12 +338,18 @@ impl ScratchSizes {
         Self::stride(if self.weighted_input { self.activated.max(self.embedding) } else { self.activated })
     }
 
-    /// Bytes of the tiles of pairs.
-    fn expert_tiles(&self) -> u64 {
-        if self.features.native_kernels {
-            return 16;
-        }
-        4 * ExpertTile::max_words(self.tokens * self.experts_per_token, self.experts) as u64
+    /// Pairs of a token and a head with a latent.
+    fn head_pairs(&self) -> usize {
+        self.tokens * self.latent_heads
+    }
+
+    /// Bytes of the tiles of pairs of a token and an expert, and of a token and a head.
+    fn tiles(&self) -> [u64; 2] {
+        let all = [(self.expert_pairs(), self.experts), (self.head_pairs(), self.latent_heads)];
+        all.map(|(pairs, matrices)| match self.features.native_kernels {
+            true => 16,
+            false => 4 * ExpertTile::max_words(pairs, matrices) as u64,
+        })
     }
 
     fn ones(&self) -> u64 {
@@ -326,7 +368,8 @@ impl ScratchSizes {
     fn f16(&self) -> u64 {
         if self.features.coopmat {
             let rows = self.tokens.max(self.output_rows) * Self::stride(self.columns);
-            2 * rows.max(self.tokens * self.experts_per_token * self.pair_columns()) as u64
+            let heads = self.head_pairs() * self.latent_columns;
+            2 * rows.max(self.expert_pairs() * self.pair_columns()).max(heads) as u64
         } else {
             16
         }
@@ -343,20 +386,22 @@ impl ScratchSizes {
     }
 
     fn head_ids(&self) -> u64 {
-        4 * (self.tokens * self.latent_heads) as u64
+        4 * self.head_pairs() as u64
     }
 
     /// Bytes of each buffer on the device.
     pub(crate) fn arrays(&self) -> Vec<u64> {
         let floats = self.floats().map(|(rows, stride)| 4 * (rows * stride) as u64);
         let adapters = self.adapters();
+        let [expert_tiles, head_tiles] = self.tiles();
         let others = [
             4 * self.input_words as u64,
             self.quantized(),
             self.f16(),
             self.ones(),
             self.attention_splits(),
-            self.expert_tiles(),
+            expert_tiles,
+            head_tiles,
             adapters,
             adapters,
             self.head_ids(),
@@ -421,8 +466,12 @@ pub(crate) struct Scratch {
     pub(crate) expert_ids: BufferRange,
     /// Pairs of a token and an expert in tiles, by expert.
     pub(crate) expert_tiles: BufferRange,
+    /// Pairs of a token and a head in tiles, by head.
+    pub(crate) head_tiles: BufferRange,
     /// Weights of the experts of each token.
     pub(crate) expert_weights: BufferRange,
+    /// Maximum number of tokens whose experts are computed together.
+    pub(crate) expert_tokens: usize,
     /// Products with the matrices A of adapters, and the same times the scales of the adapters.
     pub(crate) adapters: [BufferRange; 2],
     /// The head of each pair of a token and a head, in models with latents.
@@ -482,14 +531,17 @@ impl Scratch {
             return Err(Error::file("the scratch sizes do not match the scratch buffers"));
         };
         let pairs = 4 * (sizes.tokens * sizes.experts_per_token) as u64;
+        let [expert_tiles, head_tiles] = sizes.tiles();
         let scratch = Self {
             inputs: zeroed(4 * sizes.input_words as u64)?,
             attention_splits: zeroed(sizes.attention_splits())?,
             quantized: zeroed(sizes.quantized())?,
             f16: zeroed(sizes.f16())?,
             expert_ids: zeroed(pairs)?,
-            expert_tiles: zeroed(sizes.expert_tiles())?,
+            expert_tiles: zeroed(expert_tiles)?,
+            head_tiles: zeroed(head_tiles)?,
             expert_weights: zeroed(pairs)?,
+            expert_tokens: sizes.expert_tokens,
             adapters: [zeroed(sizes.adapters())?, zeroed(sizes.adapters())?],
             head_ids: zeroed(sizes.head_ids())?,
             unused: zeroed(16)?,

@@ -65,7 +65,7 @@ impl LayerBuilder<'_> {
     ) -> Result<DeviceSelectiveScan, Error> {
         let (values, rank) = (block.values(), block.step_down.matrix.outputs());
         let count = |value: usize| value as u32;
-        let mut vectors = self.concatenated(&[&block.input, &block.readout])?;
+        let mut vectors = self.exact_concatenated(&[&block.input, &block.readout])?;
         vectors.iter_mut().for_each(|linear| linear.offset += 2 * values);
         // The scan adds the bias.
         let mut step = block.step.clone();
@@ -78,12 +78,12 @@ impl LayerBuilder<'_> {
         };
         Ok(DeviceSelectiveScan {
             norm: self.norm(&block.norm, block.output.matrix.outputs())?,
-            projections: self.concatenated(&[&block.channels, &block.gate])?,
+            projections: self.exact_concatenated(&[&block.channels, &block.gate])?,
             convolution: self.short_convolution(&block.convolution, windows, LmShortConv::SILU)?,
-            step_down: self.linear(&block.step_down, 0)?,
+            step_down: self.exact_linear(&block.step_down)?,
             vectors,
             norms,
-            step: self.linear(&step, 0)?,
+            step: self.exact_linear(&step)?,
             rank,
             scan: LmSsmScan {
                 heads: 1,

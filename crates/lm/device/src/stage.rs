@@ -11,6 +11,7 @@ use roci_lm::architecture::Model;
 
 use crate::embedding::Placed;
 use crate::features::{Features, is_software};
+use crate::half_floats::HalfFloats;
 use crate::host_experts::{HostExperts, HostSegment};
 use crate::images::BatchImages;
 use crate::kernel_cache::{KernelCache, MissingKernel, Specialize};
@@ -100,8 +101,9 @@ impl Stage {
     /// Uploads the weights of the stage and allocates its KV cache and scratch memory.
     pub(crate) fn new(device: &Device, config: &StageConfig<'_>, progress: &Progress<'_>) -> Result<Self, Error> {
         let features = Features::of(device.info(), config.options);
-        let loader =
-            WeightLoader::new(config.file, device, features.native_kernels, progress).keep_in_file(config.from_file);
+        let loader = WeightLoader::new(config.file, device, features.native_kernels, progress)
+            .keep_in_file(config.from_file)
+            .with_half_floats(HalfFloats::of(&features, config.options));
         let mut builder = LayerBuilder::new(loader, config.options, config.model.context as usize, config.pages);
         let host = config.host.filter(|_| config.layers.clone().any(|layer| config.has_host_experts(layer)));
         let host_loader = |host| WeightLoader::new(config.file, host, true, progress).keep_in_file(config.from_file);
@@ -117,8 +119,9 @@ impl Stage {
         let streams = config.model.streams.as_ref();
         let streams = streams.map(|block| DeviceStreams::new(&builder, block, device, tokens)).transpose()?;
         let head = if config.layers.end == config.model.layers.len() {
-            // The CPU looks embeddings up in the file.
+            // The CPU looks embeddings up in the file, and so does the host those that are rounded.
             let tied = config.model.embedding == config.model.output.matrix
+                && !builder.loader.rounds(&config.model.output.matrix)?
                 && config.model.is_causal()
                 && config.model.input.is_empty()
                 && config.layers.start == 0
@@ -133,6 +136,7 @@ impl Stage {
                     true => Some(builder.linear(&config.model.output, 0)?),
                     false => None,
                 },
+                in_file: builder.loader.take_in_file(),
                 tied_embedding_scale: tied.then_some(config.model.embedding_scale),
             })
         } else {

@@ -13,6 +13,7 @@ use roci_lm::architecture::matrix_scale;
 
 use crate::Error;
 use crate::bindings::rows_per_shard;
+use crate::half_floats::{self, HalfFloats};
 use crate::pack::{GROUP, format_of, pack_row};
 use crate::pack_compact;
 use crate::pack_panels::{PackSource, Packing, Pending};
@@ -143,9 +144,13 @@ pub(crate) struct WeightLoader<'a> {
     pub(crate) native_kernels: bool,
     /// Whether as many weights as possible stay in the file, because they exceed the memory.
     pub(crate) from_file: bool,
+    /// Which float types become 16-bit floats.
+    pub(crate) half_floats: HalfFloats,
     pub(crate) progress: &'a Progress<'a>,
     /// The model's files by index, mapped as buffers of the device where it supports that.
     files: Mutex<BTreeMap<usize, Option<Buffer>>>,
+    /// Matrices in the file that every token reads, if they are not in memory already.
+    in_file: Mutex<Vec<BufferRange>>,
     /// Tensors whose factors the caller applies instead.
     unscaled: Mutex<BTreeSet<String>>,
     /// Upload queue, created on first use.
@@ -161,7 +166,8 @@ pub(crate) fn unsupported_scale(matrix: &Matrix, kind: Type) -> Error {
     }
 }
 
-/// Bytes of a matrix on a device, without the alignment of its shards.
+/// Bytes of a matrix on a device, without the alignment of its shards. F32 takes half of them where
+/// it becomes 16-bit floats.
 pub(crate) fn bytes_of(kind: Type, rows: usize, columns: usize, native_kernels: bool) -> Option<u64> {
     if native_kernels {
         return lm_cpu::packed_bytes(kind, rows, columns).ok().map(|bytes| bytes as u64);
@@ -178,8 +184,10 @@ impl<'a> WeightLoader<'a> {
             device,
             native_kernels,
             from_file: false,
+            half_floats: HalfFloats::None,
             progress,
             files: Mutex::default(),
+            in_file: Mutex::default(),
             unscaled: Mutex::default(),
             upload: Mutex::default(),
             pending: Mutex::default(),
@@ -191,8 +199,19 @@ impl<'a> WeightLoader<'a> {
         Self { from_file, ..self }
     }
 
+    /// Converts float types to 16-bit floats.
+    pub(crate) fn with_half_floats(self, half_floats: HalfFloats) -> Self {
+        Self { half_floats, ..self }
+    }
+
     pub(crate) fn kind(&self, matrix: &Matrix) -> Result<Type, Error> {
         Ok(self.file.expect_tensor(&matrix.tensor)?.info().kind())
+    }
+
+    /// Whether the device has other values than the file where F16 represents the matrix.
+    pub(crate) fn rounds(&self, matrix: &Matrix) -> Result<bool, Error> {
+        let kind = self.kind(matrix)?;
+        Ok(kind == Type::F32 && self.half_floats.includes(kind))
     }
 
     /// The factors of matrices.
@@ -221,6 +240,15 @@ impl<'a> WeightLoader<'a> {
 
     /// Uploads rows of one type as a matrix.
     pub(crate) fn matrix(&self, rows: &MatrixRows<'_>) -> Result<DeviceMatrix, Error> {
+        self.matrix_with(rows, self.half_floats)
+    }
+
+    /// Uploads a matrix whose F32 weights are not rounded.
+    pub(crate) fn exact_matrix(&self, rows: &MatrixRows<'_>) -> Result<DeviceMatrix, Error> {
+        self.matrix_with(rows, self.half_floats.exact())
+    }
+
+    fn matrix_with(&self, rows: &MatrixRows<'_>, half_floats: HalfFloats) -> Result<DeviceMatrix, Error> {
         let Some(first) = rows.matrices.first() else { return Err(Error::file("a matrix has no rows")) };
         let kind = self.kind(first)?;
         let columns = first.columns;
@@ -253,7 +281,9 @@ impl<'a> WeightLoader<'a> {
             };
             vec![Shard { first_row: 0, rows: count, storage }]
         } else {
-            self.planar(rows, &tensors, &scales, kind, padded)?
+            let is_half = half_floats.includes(kind) && range(rows, &tensors, kind).fits();
+            let stored = if is_half { Type::F16 } else { kind };
+            self.planar(rows, &tensors, &scales, (kind, stored), padded)?
         };
         Ok(DeviceMatrix { rows: count, columns: padded, model_columns: columns, shards })
     }
@@ -274,21 +304,22 @@ impl<'a> WeightLoader<'a> {
             pending.run(self.progress)?;
             vec![Shard { first_row: 0, rows: count, storage }]
         } else {
-            self.planar(&rows, &tensors, &[1.0], kind, padded)?
+            self.planar(&rows, &tensors, &[1.0], (kind, kind), padded)?
         };
         Ok(DeviceMatrix { rows: count, columns: padded, model_columns: columns, shards })
     }
 
-    /// Uploads rows as shards of codes and scales.
+    /// Uploads rows as shards of codes and scales. `stored` is their type, or F16.
     fn planar(
         &self,
         rows: &MatrixRows<'_>,
         tensors: &[(&[u8], usize)],
         factors: &[f32],
-        kind: Type,
+        (kind, stored): (Type, Type),
         columns: usize,
     ) -> Result<Vec<Shard>, Error> {
-        let format = format_of(kind).ok_or_else(|| Error::file(format!("weights of type {kind} are not supported")))?;
+        let format =
+            format_of(stored).ok_or_else(|| Error::file(format!("weights of type {kind} are not supported")))?;
         let grid = pack_compact::grid(kind);
         let groups = columns / GROUP;
         let (code_row, scale_row) = (groups * format.code_bytes(), format.scale_bytes(groups));
@@ -336,7 +367,12 @@ impl<'a> WeightLoader<'a> {
                                     codes.fill(0);
                                     scales.fill(0);
                                     let factor = factors[rows.locate(start + row).0];
-                                    pack_row(kind, factor, rows.row(tensors, start + row), codes, scales);
+                                    let source = rows.row(tensors, start + row);
+                                    if stored == kind {
+                                        pack_row(kind, factor, source, codes, scales);
+                                    } else {
+                                        half_floats::convert_row(kind, source, codes);
+                                    }
                                 }
                             });
                         }
@@ -389,7 +425,11 @@ impl<'a> WeightLoader<'a> {
         };
         for (part, start) in rows.matrices.iter().zip(segments.starts) {
             let bytes = (part.outputs() * row_bytes) as u64;
-            self.fault_in(buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?);
+            let range = buffer.range(u64::from(start) * u64::from(LmMatmulPacked::UNIT), bytes)?;
+            if self.from_file {
+                self.in_file.lock().unwrap_or_else(PoisonError::into_inner).push(range.clone());
+            }
+            self.fault_in(range);
         }
         Ok(Some(Storage::InPlace { file: buffer.whole(), kind, segments, scale }))
     }
@@ -407,6 +447,11 @@ impl<'a> WeightLoader<'a> {
     /// The work left for [`finish`](Self::finish).
     pub(crate) fn pending(&self) -> MutexGuard<'_, Pending<'a>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The matrices in the file since the last call that are not in memory already.
+    pub(crate) fn take_in_file(&self) -> Vec<BufferRange> {
+        std::mem::take(&mut *self.in_file.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The file of a tensor, mapped as a buffer; `None` if the device does not support that.
@@ -471,6 +516,23 @@ fn row_slices<'f>(rows: &MatrixRows<'_>, tensors: &[(&'f [u8], usize)]) -> Vec<&
         &bytes[part.rows.start * row..(part.rows.start + part.outputs()) * row]
     };
     rows.matrices.iter().zip(tensors).map(slice).collect()
+}
+
+/// The magnitudes of all weights of a float type.
+fn range(rows: &MatrixRows<'_>, tensors: &[(&[u8], usize)], kind: Type) -> half_floats::Range {
+    let all = Mutex::new(half_floats::Range::default());
+    in_threads(rows.count(), |ranges, threads| {
+        for range in ranges {
+            let all = &all;
+            threads.spawn(move || {
+                let of = |row| half_floats::Range::of_row(kind, rows.row(tensors, row));
+                let part = range.map(of).fold(half_floats::Range::default(), half_floats::Range::and);
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                *all = all.and(part);
+            });
+        }
+    });
+    all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Splits `count` items into one range per thread, and runs the closure with them in a thread

@@ -156,7 +156,7 @@ impl WeightFormat {
     }
 
     /// Whether kernels on matrix units exist for the format. F32 and BF16 have a greater range than
-    /// the f16 of matrix units.
+    /// the f16 of matrix units; language models store matrices that f16 represents as F16.
     pub fn has_coopmat(self) -> bool {
         !matches!(self, Self::F32 | Self::Bf16)
     }

@@ -150,4 +150,13 @@ pub struct LmEmbedPacked {
     pub scale: f32,
 }
 
-one_group!(LmQuantize LmMatmulPacked LmExpertsPacked LmEmbedPacked);
+/// `lm_read_ahead`: asks the system to read the pages of its binding, a range of a mapped file,
+/// without waiting for them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct LmReadAhead {
+    /// Length of the range in bytes.
+    pub bytes: u32,
+}
+
+one_group!(LmQuantize LmMatmulPacked LmExpertsPacked LmEmbedPacked LmReadAhead);

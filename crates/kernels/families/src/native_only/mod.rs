@@ -4,7 +4,7 @@ mod blocked;
 mod lm;
 
 pub use blocked::{BlockedLayout, ConvBlocked, MatmulPacked, PoolBlocked, Reorder};
-pub use lm::{LmEmbedPacked, LmExpertsPacked, LmMatmulPacked, LmQuantize};
+pub use lm::{LmEmbedPacked, LmExpertsPacked, LmMatmulPacked, LmQuantize, LmReadAhead};
 
 /// CPU-only kernels ignore the grid.
 macro_rules! one_group {

@@ -132,7 +132,7 @@ fn request(w: *const u8, p: &LmExpertsPacked, layout: &Layout, expert: usize, pa
         let units = u64::from(p.starts[matrix]) + expert as u64 * u64::from(p.steps[matrix]);
         let bytes = |panels: usize| panels * layout.panel_bytes as usize;
         let start = units as usize * LmExpertsPacked::UNIT as usize + bytes(own.start);
-        read_ahead(w.wrapping_add(start), bytes(own.len()));
+        read_ahead(w.wrapping_add(start).addr(), bytes(own.len()));
     }
 }
 

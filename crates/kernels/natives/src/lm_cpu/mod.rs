@@ -3,7 +3,7 @@
 //! `lm_quantize` quantizes activations to eight bits, with one scale per 32 columns;
 //! `lm_matmul_packed` is a product with a packed matrix, or with one in place; `lm_experts_packed`
 //! is the same for the matrices of experts; `lm_embed_packed` dequantizes single rows of a packed
-//! matrix, for embeddings.
+//! matrix, for embeddings. `lm_read_ahead` requests pages of a mapped file.
 //!
 //! ```
 //! use roci_gguf::Type;
@@ -24,8 +24,9 @@ pub(super) mod embed_packed;
 pub(super) mod experts_packed;
 pub(super) mod matmul_packed;
 pub(super) mod quantize;
-mod read_ahead;
+pub(super) mod read_ahead;
 
+pub use read_ahead::requested_bytes;
 pub use roci_simd::quantized::{
     PackError, ROWS, activation_bytes, pack_rows, packed_bytes, panel_bytes, row_decoded_in_place, row_in_place,
 };

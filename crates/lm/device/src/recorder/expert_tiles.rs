@@ -70,16 +70,11 @@ impl ExpertTile {
 }
 
 impl StepRecorder<'_> {
-    /// The tile for the products of a mixture, whose pairs are then grouped by expert. The next
-    /// product waits for that.
-    pub(super) fn expert_tile(
-        &mut self,
-        projections: [&[ExpertShard]; 2],
-        pairs: usize,
-        experts: usize,
-    ) -> Result<Option<ExpertTile>, Error> {
+    /// The tile for products with the matrices of experts, or of heads; `None` if each pair should
+    /// read its matrix itself.
+    pub(super) fn tile_of(&self, projections: [&[ExpertShard]; 2], pairs: usize, experts: usize) -> Option<ExpertTile> {
         if self.shape.tokens == 1 {
-            return Ok(None);
+            return None;
         }
         let storages = projections.into_iter().flatten().flat_map(|shard| &shard.matrix.shards);
         let formats: Option<Vec<WeightFormat>> = storages
@@ -88,21 +83,28 @@ impl StepRecorder<'_> {
                 Storage::Packed { .. } | Storage::InPlace { .. } => None,
             })
             .collect();
-        let tile = formats.and_then(|formats| ExpertTile::of(&self.features, &formats, pairs, experts));
-        if let Some(tile) = tile {
-            let constants = LmMoeGroup { pairs: pairs as u32, experts: experts as u32, tile: tile.pairs() };
-            let bindings = [&self.scratch.expert_ids, &self.scratch.expert_tiles];
-            self.dispatch(KernelId::MOE_GROUP, constants.grid(), &bindings, &constants)?;
-            self.barrier();
-        }
-        Ok(tile)
+        formats.and_then(|formats| ExpertTile::of(&self.features, &formats, pairs, experts))
+    }
+
+    /// Groups pairs by their experts, `ids`. The next product waits for that.
+    pub(super) fn group_pairs(
+        &mut self,
+        tile: ExpertTile,
+        (pairs, experts): (usize, usize),
+        ids: &BufferRange,
+        tiles: &BufferRange,
+    ) -> Result<(), Error> {
+        let constants = LmMoeGroup { pairs: pairs as u32, experts: experts as u32, tile: tile.pairs() };
+        self.dispatch(KernelId::MOE_GROUP, constants.grid(), &[ids, tiles], &constants)?;
+        self.barrier();
+        Ok(())
     }
 
     /// Whether the gated product of experts can write 16-bit floats for their down projection: each
     /// matrix has whole words of them, and no padding follows.
     pub(super) fn can_output_expert_f16(&self, gate_up: &[ExpertShard], width: usize, pairs: ExpertPairs) -> bool {
         let whole = |shard: &ExpertShard| (shard.matrix.rows / pairs.experts.max(1)).is_multiple_of(4);
-        pairs.tile.is_some_and(ExpertTile::takes_f16)
+        pairs.tile.is_some_and(|(tile, _)| tile.takes_f16())
             && width.is_multiple_of(crate::pack::GROUP)
             && gate_up.iter().all(whole)
     }
@@ -110,7 +112,7 @@ impl StepRecorder<'_> {
     /// A product with the matrices of experts, `[codes, scales, bias]`, in tiles.
     pub(super) fn tiled_expert_product(
         &mut self,
-        tile: ExpertTile,
+        (tile, tiles): (ExpertTile, &BufferRange),
         (format, [codes, scales, bias]): (WeightFormat, [&BufferRange; 3]),
         input: &LinearInput<'_>,
         y: &RowBuffer,
@@ -133,7 +135,6 @@ impl StepRecorder<'_> {
                 (KernelId::matmul_coopmat32(format), constants.small_coopmat_grid(LmLinear::coopmat32_tile(format)))
             }
         };
-        let tiles = &self.scratch.expert_tiles;
         self.dispatch(kernel, grid, &[codes, scales, x, bias, tiles, &y.range], constants)
     }
 }
@@ -156,7 +157,7 @@ mod tests {
         assert_eq!(tile(true, true, &[W::Q4, W::Q6K], 31), None);
         assert_eq!(tile(true, true, &[W::Q4, W::Q6K], 32), Some(ExpertTile::Coopmat16));
         assert_eq!(tile(true, true, &[W::Q4, W::Q6K], 2048), Some(ExpertTile::Coopmat32));
-        // BF16 has too great a range for matrix units, and no codes for dot products.
+        // BF16 that is not stored as F16 has too great a range for matrix units.
         assert_eq!(tile(true, true, &[W::Q4, W::Bf16], 128), None);
         assert_eq!(tile(true, true, &[W::Q4, W::Bf16], 512), Some(ExpertTile::Floats));
         assert_eq!(tile(false, true, &[W::Q4, W::Q8], 31), None);

@@ -1,5 +1,7 @@
 //! The feed-forward block of a layer, dense or with experts.
 
+use std::ops::Range;
+
 use roci_hal::BufferRange;
 use roci_kernels::params::{
     LmGlu, LmLayerNorm, LmLinear, LmMoeCombine, LmMoeTopK, LmRmsNorm, LmSigmoidGate, Params as _,
@@ -221,27 +223,59 @@ impl StepRecorder<'_> {
     }
 
     /// Records the experts selected by the router. Adds the sum of their outputs to `target` or
-    /// overwrites it.
+    /// overwrites it. Buffers with a row for each pair of a token and an expert have a limited size,
+    /// so many tokens are computed in parts.
     pub(super) fn routed_experts(
+        &mut self,
+        experts: &DeviceExperts,
+        activation: (DeviceActivation, usize),
+        rows: &RowBuffer,
+        (target, add): (&RowBuffer, u32),
+    ) -> Result<(), Error> {
+        let (tokens, most) = (self.shape.tokens, self.scratch.expert_tokens.max(1));
+        for first in (0..tokens).step_by(most) {
+            if tokens > most {
+                // Converted rows are those of all tokens, or of the previous part.
+                self.state.input_changed();
+            }
+            let part = first..tokens.min(first + most);
+            let target = (&target.starting_at(first)?, add);
+            self.expert_part(experts, activation, &rows.starting_at(first)?, target, part)?;
+        }
+        Ok(())
+    }
+
+    /// The experts of some tokens, whose rows are the first of `rows` and of the target.
+    fn expert_part(
         &mut self,
         experts: &DeviceExperts,
         (activation, width): (DeviceActivation, usize),
         rows: &RowBuffer,
         (target, add): (&RowBuffer, u32),
+        part: Range<usize>,
     ) -> Result<(), Error> {
-        let (tokens, scratch) = (self.shape.tokens, self.scratch);
+        let (tokens, scratch) = (part.len(), self.scratch);
         let DeviceExperts { count, experts_per_token, .. } = experts;
+        let words = |all: &BufferRange| {
+            let start = 4 * (part.start * experts_per_token) as u64;
+            all.range(start, all.length() - start)
+        };
+        let (ids, weights) = (&words(&scratch.expert_ids)?, &words(&scratch.expert_weights)?);
         let tile = match &experts.matrices {
             ExpertMatrices::Planar { gate_up, down } => {
-                self.expert_tile([gate_up, down], tokens * experts_per_token, *count)?
+                self.tile_of([gate_up, down], tokens * experts_per_token, *count)
             }
             ExpertMatrices::Native { .. } => None,
         };
-        let ids = &scratch.expert_ids;
+        let tiles = &scratch.expert_tiles;
+        if let Some(tile) = tile {
+            self.group_pairs(tile, (tokens * experts_per_token, *count), ids, tiles)?;
+        }
+        let tile = tile.map(|tile| (tile, tiles));
         let pairs =
             |sharing: usize| ExpertPairs { pairs: tokens * experts_per_token, experts: *count, sharing, ids, tile };
         let (rows, sharing) = if experts.weighted_input {
-            self.weigh_inputs(rows, *experts_per_token)?;
+            self.weigh_inputs(rows, weights, (tokens, *experts_per_token))?;
             self.state.input_changed();
             (&scratch.expert_outputs, 1)
         } else {
@@ -276,20 +310,20 @@ impl StepRecorder<'_> {
             }
         }
         self.barrier();
-        let weights = if experts.weighted_input { &scratch.ones } else { &scratch.expert_weights };
-        self.combine_experts(*experts_per_token, weights, (target, add))
+        let weights = if experts.weighted_input { &scratch.ones } else { weights };
+        self.combine_experts((tokens, *experts_per_token), weights, (target, add))
     }
 
     /// Adds the weighted sum of each token's experts to `target`, or overwrites it.
     pub(super) fn combine_experts(
         &mut self,
-        experts_per_token: usize,
+        (tokens, experts_per_token): (usize, usize),
         weights: &BufferRange,
         (target, add): (&RowBuffer, u32),
     ) -> Result<(), Error> {
         let scratch = self.scratch;
         let combine = LmMoeCombine {
-            tokens: self.shape.tokens as u32,
+            tokens: tokens as u32,
             columns: scratch.embedding as u32,
             used: experts_per_token as u32,
             x_stride: scratch.expert_outputs.stride as u32,
@@ -305,10 +339,15 @@ impl StepRecorder<'_> {
 
     /// Writes the input of each expert of each token, multiplied by its weight, to
     /// [`expert_outputs`](crate::scratch::Scratch::expert_outputs).
-    fn weigh_inputs(&mut self, rows: &RowBuffer, experts_per_token: usize) -> Result<(), Error> {
+    fn weigh_inputs(
+        &mut self,
+        rows: &RowBuffer,
+        weights: &BufferRange,
+        (tokens, experts_per_token): (usize, usize),
+    ) -> Result<(), Error> {
         let scratch = self.scratch;
         let constants = LmMoeCombine {
-            tokens: (self.shape.tokens * experts_per_token) as u32,
+            tokens: (tokens * experts_per_token) as u32,
             columns: scratch.embedding as u32,
             used: 1,
             x_stride: rows.stride as u32,
@@ -316,7 +355,7 @@ impl StepRecorder<'_> {
             add: 0,
             sharing: experts_per_token as u32,
         };
-        let bindings = [&rows.range, &scratch.expert_weights, &scratch.expert_outputs.range];
+        let bindings = [&rows.range, weights, &scratch.expert_outputs.range];
         self.dispatch(KernelId::MOE_COMBINE, constants.grid(), &bindings, &constants)?;
         self.barrier();
         Ok(())

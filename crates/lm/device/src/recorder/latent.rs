@@ -4,6 +4,7 @@ use roci_hal::Binding;
 use roci_kernels::params::{LmAttention, LmCombineSplits, LmRopeKvStore, Params as _, StridedCopy};
 
 use super::StepRecorder;
+use super::expert_tiles::ExpertTile;
 use super::linear::{ExpertPairs, LinearInput};
 use crate::Error;
 use crate::kernel_id::KernelId;
@@ -58,6 +59,7 @@ impl StepRecorder<'_> {
         self.copy_rotated(latent, &queries, &absorbed, heads, key_length)?;
         self.state.input_changed();
         let each = [latent.query_length, key_length];
+        let heads = (heads, self.head_tile(latent, heads)?);
         self.head_products(&latent.keys, heads, &rows(&queries, each[0]), &rows(&absorbed, each[1]))?;
         self.barrier();
         self.attend_to_latents(block, &absorbed)?;
@@ -66,7 +68,7 @@ impl StepRecorder<'_> {
         self.head_products(&latent.values, heads, &rows(&scratch.attended, rank), &outputs)?;
         self.barrier();
         self.state.input_changed();
-        let outputs = rows(&scratch.gated, heads * latent.output_length);
+        let outputs = rows(&scratch.gated, heads.0 * latent.output_length);
         self.add_to_residual(&block.output, &LinearInput::f32(&outputs), block.post_norm.as_ref())
     }
 
@@ -161,11 +163,27 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
+    /// The tile for the products of heads, whose pairs are then grouped by head: once per step, as
+    /// tokens have the same heads in all layers.
+    fn head_tile(&mut self, latent: &DeviceLatent, heads: usize) -> Result<Option<ExpertTile>, Error> {
+        let (HeadMatrices::Planar(keys), HeadMatrices::Planar(values)) = (&latent.keys, &latent.values) else {
+            return Ok(None);
+        };
+        let pairs = self.shape.tokens * heads;
+        let tile = self.tile_of([keys, values], pairs, heads);
+        if let Some(tile) = tile.filter(|tile| self.state.head_tile != Some((*tile, heads))) {
+            let scratch = self.scratch;
+            self.group_pairs(tile, (pairs, heads), &scratch.head_ids, &scratch.head_tiles)?;
+            self.state.head_tile = Some((tile, heads));
+        }
+        Ok(tile)
+    }
+
     /// A product with the matrix of its head for each pair of a token and a head.
     fn head_products(
         &mut self,
         matrices: &HeadMatrices,
-        heads: usize,
+        (heads, tile): (usize, Option<ExpertTile>),
         x: &RowBuffer,
         y: &RowBuffer,
     ) -> Result<(), Error> {
@@ -174,7 +192,7 @@ impl StepRecorder<'_> {
             experts: heads,
             sharing: 1,
             ids: &self.scratch.head_ids,
-            tile: None,
+            tile: tile.map(|tile| (tile, &self.scratch.head_tiles)),
         };
         match matrices {
             HeadMatrices::Planar(shards) => self.expert_linear(shards, &LinearInput::f32(x), y, 0, pairs),

@@ -70,8 +70,8 @@ pub(super) struct ExpertPairs<'n> {
     pub(super) sharing: usize,
     /// The expert of each pair.
     pub(super) ids: &'n BufferRange,
-    /// How pairs are grouped; `None` if each reads its expert's matrix.
-    pub(super) tile: Option<ExpertTile>,
+    /// How pairs are grouped, and the tiles; `None` if each reads its expert's matrix.
+    pub(super) tile: Option<(ExpertTile, &'n BufferRange)>,
 }
 
 /// Codes and scales of a planar matrix.

@@ -16,6 +16,7 @@ mod latent;
 mod linear;
 mod native_experts;
 mod per_layer;
+mod read_ahead;
 mod recurrent;
 mod selective_scan;
 mod single_token_experts;
@@ -156,6 +157,7 @@ impl<'a> StepRecorder<'a> {
             self.start_streams(streams)?;
         }
         for (index, layer) in (self.first_layer..).zip(layers) {
+            self.read_ahead(layers, index - self.first_layer, head)?;
             let mixing = layer.streams.as_ref().zip(streams);
             if let Some((mixing, streams)) = mixing {
                 self.predict_streams(mixing, streams)?;
@@ -177,6 +179,7 @@ impl<'a> StepRecorder<'a> {
         if let Some(streams) = streams {
             self.end_streams(streams)?;
         }
+        self.read_ahead(layers, layers.len(), head)?;
         match head {
             None => self.read_back(&scratch.residual, shape.tokens, output)?,
             Some(head) if shape.output_rows > 0 => self.head(head, output)?,

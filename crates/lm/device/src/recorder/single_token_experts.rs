@@ -87,7 +87,7 @@ impl StepRecorder<'_> {
             self.add_shared_expert(shared, &scratch.residual)?;
         }
         self.barrier();
-        self.combine_experts(experts_per_token, &scratch.expert_weights, (&scratch.residual, 1))?;
+        self.combine_experts((1, experts_per_token), &scratch.expert_weights, (&scratch.residual, 1))?;
         self.state.input_changed();
         Ok(true)
     }

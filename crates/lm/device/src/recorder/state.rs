@@ -1,5 +1,7 @@
 //! State between recorded commands: work that a later command must do.
 
+use super::ExpertTile;
+
 /// Partial sums of a matrix product that was split along its columns. They are in
 /// `Scratch::partial_sums`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(super) struct StepState {
     /// Whether the input of the next products exists in each form. Products with matrices of
     /// several formats may read both.
     is_converted: [bool; 2],
+    /// How the pairs of a token and a head are grouped, and the number of heads.
+    pub(super) head_tile: Option<(ExpertTile, usize)>,
 }
 
 impl StepState {

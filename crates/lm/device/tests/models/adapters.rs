@@ -119,8 +119,10 @@ fn check(device: &Device, case: &AdaptedCase, split: bool) -> Result<(), String>
         for (at, (row, expected)) in rows.iter().zip(expected).enumerate() {
             // Adapters make keys and values larger, which are rounded to 16 bits. On matrix units A is f16.
             let allowed = match tolerance(&case.base, CacheType::F16, device, at >= [25, 26][sequence]) {
-                NormTolerance::Half | NormTolerance::HalfScales if device.info().capabilities().matrix => {
-                    NormTolerance::HalfProducts
+                NormTolerance::Half | NormTolerance::HalfScales | NormTolerance::HalfProducts
+                    if device.info().capabilities().matrix =>
+                {
+                    NormTolerance::Bfloat
                 }
                 NormTolerance::Half => NormTolerance::HalfScales,
                 other => other,

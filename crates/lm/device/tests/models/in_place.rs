@@ -8,6 +8,7 @@ use roci_cpu::CpuDriver;
 use roci_engine::{Chunk, Forward as _, OutputKind, StateSlots};
 use roci_gguf::{Gguf, Type};
 use roci_hal::Device;
+use roci_kernels::native::lm_cpu;
 use roci_lm::architecture::Model;
 use roci_lm::synthetic::{Case, Recipe, architectures};
 use roci_lm_device::{DeviceModel, Estimate, Options};
@@ -33,10 +34,11 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
         let case = with_experts(kind);
         Trial::test(format!("cpu/in-place-experts-{kind}"), move || check(&case).map_err(Into::into))
     });
+    let ahead = Trial::test("cpu/read-ahead", || read_ahead().map_err(Into::into));
     let large = [Type::Q4_K, Type::Q6_K, Type::Q4_0].into_iter().map(|kind| {
         Trial::test(format!("cpu/larger-than-memory-{kind}"), move || larger_than_memory(kind).map_err(Into::into))
     });
-    types.chain(hybrids).chain(experts).chain(large)
+    types.chain(hybrids).chain(experts).chain(large).chain([ahead])
 }
 
 /// A model with experts of a type, with rows of whole blocks.
@@ -72,6 +74,46 @@ fn larger_than_memory(kind: Type) -> Result<(), String> {
         return Err(format!("{estimate:?}, and with memory for all of it: {fits:?}"));
     }
     if found == expected { Ok(()) } else { Err("the logits are not bit-identical".into()) }
+}
+
+/// The weights of the next layer are requested while a layer is computed, if the model exceeds the
+/// memory.
+fn read_ahead() -> Result<(), String> {
+    let recipe = Recipe { embedding: 256, head: 64, feed_forward: 512, kind: Type::Q4_0, ..Default::default() };
+    let case = Case { recipe: Recipe { tied: false, layers: 3, ..recipe }, ..architectures().remove(0) };
+    let requests = |memory: Option<u64>| -> Result<_, String> {
+        let change = move |info: &mut roci_hal::DeviceInfo| {
+            if let Some(memory) = memory {
+                info.physical[0].memory = memory * 16 / 15;
+            }
+        };
+        let (device, dispatches) = limited::open_recorded(CpuDriver::new(), "cpu", change)?;
+        let before = lm_cpu::requested_bytes();
+        let (rows, estimate) = logits(&case, on_disk(&case)?.0, device)?;
+        let dispatches = dispatches.take().iter().filter(|name| *name == "lm_read_ahead").count();
+        Ok((rows, estimate, dispatches, before))
+    };
+    let (expected, fits, none, _) = requests(None)?;
+    let share = &fits.shares[0];
+    let (rows, estimate, some, before) = requests(Some(share.total() - share.weights / 2))?;
+    if none != 0 || fits.exceeds_memory || !estimate.exceeds_memory || rows != expected {
+        return Err(format!("{none} requests for {fits:?}, {some} for {estimate:?}"));
+    }
+    // Each recording of a step requests the matrices of all layers and the output.
+    let matrices = 7 * case.recipe.layers + 1;
+    // Q, K and V are one product of three matrices; steps of the same shape share a recording.
+    if some == 0 || some % matrices != 0 {
+        return Err(format!("{some} requests for {matrices} matrices"));
+    }
+    // Another thread makes them. It drops some if the disk is slower than four steps.
+    for _ in 0..1000 {
+        if lm_cpu::requested_bytes() - before >= estimate.read_per_token {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let found = lm_cpu::requested_bytes() - before;
+    Err(format!("{found} bytes are requested, and a token reads {}", estimate.read_per_token))
 }
 
 /// The mapped file of a case, and its bytes.

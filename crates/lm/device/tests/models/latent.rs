@@ -45,7 +45,7 @@ fn named(name: &str) -> Case {
 }
 
 /// Without experts, which quantized activations can change.
-fn dense() -> Case {
+pub(crate) fn dense() -> Case {
     let case = named("deepseek2");
     let metadata = case.metadata.into_iter().filter(|(key, _)| !key.contains("expert")).collect();
     Case { recipe: Recipe { experts: None, ..case.recipe }, metadata, ..case }

@@ -89,6 +89,8 @@ impl Reference {
 
     /// The chosen experts and their weights.
     fn route(&self, routing: &Routing, mut weights: Vec<f32>) -> Vec<(usize, f32)> {
+        let squares: f32 = weights.iter().map(|score| score * score).sum();
+        let scale = (squares / weights.len() as f32).sqrt();
         match routing.scores {
             ExpertScores::Softmax => softmax(&mut weights),
             ExpertScores::Sigmoid => weights.iter_mut().for_each(|weight| *weight = sigmoid(*weight)),
@@ -109,6 +111,13 @@ impl Reference {
             order.retain(|expert| eligible.contains(&(expert / size)));
         }
         order.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)));
+        self.choices.note(&mut order, routing.experts_per_token, scale, |last, next| {
+            match (routing.scores, bias) {
+                (ExpertScores::Softmax, None) => (weights[last] / weights[next]).ln(),
+                // The slope of weights is 1/4 at most.
+                _ => 4.0 * (rank(last) - rank(next)),
+            }
+        });
         order.truncate(routing.experts_per_token);
         let sum: f32 = order.iter().map(|&expert| weights[expert]).sum();
         let scale = if routing.normalized { routing.scale / sum.max(LOWEST_SUM) } else { routing.scale };

@@ -6,6 +6,7 @@
 
 mod adapter;
 mod attention;
+mod choices;
 mod delta_net;
 mod dynamic_time_mix;
 mod encoder;
@@ -28,6 +29,8 @@ use roci_gguf::Gguf;
 
 use crate::architecture::blocks::{Layer, Mixer};
 use crate::architecture::{Model, ModelError};
+use choices::Choices;
+pub use choices::ExpertChoice;
 use ops::soft_cap;
 pub use pooled::PooledHead;
 pub use recurrent::RecurrentState;
@@ -40,6 +43,8 @@ pub struct Reference {
     weights: Weights,
     /// The layers after pooling.
     head: Option<Arc<PooledHead>>,
+    /// Choices of experts.
+    choices: Choices,
 }
 
 /// The evaluated tokens of one sequence.
@@ -110,7 +115,7 @@ impl Reference {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, ModelError> {
         let head = PooledHead::new(file, &model)?.map(Arc::new);
-        Ok(Self { weights: Weights::new(file, &model, progress)?, head, model })
+        Ok(Self { weights: Weights::new(file, &model, progress)?, head, model, choices: Choices::default() })
     }
 
     /// The layers after pooling, if the model has some.

@@ -4,6 +4,7 @@
 pub(crate) mod adapters;
 mod chat;
 mod convert;
+mod disk;
 mod embed;
 mod error;
 mod generate;

@@ -7,7 +7,7 @@ use roci_lm::architecture::blocks::FeedForward;
 use roci_lm_device::{Error, Estimate, Options, estimate};
 use roci_probe::units;
 
-use super::LanguageError;
+use super::{LanguageError, disk};
 
 /// Layers and bytes on one device.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -84,15 +84,46 @@ pub(crate) fn larger_than_memory(file: &Gguf, devices: &[Device], estimate: &Est
     let cpu = devices.iter().zip(&estimate.shares).find(|(_, share)| share.mapped > 0)?;
     let (device, share) = cpu;
     estimate.exceeds_memory.then(|| {
-        format!(
-            "{} needs {} for this model ({} in the file) and has {}: weights are read from the disk again for every token, up to {} each",
-            device.info().uri,
-            units::bytes(share.total()),
-            units::bytes(file.file_bytes()),
-            units::bytes(share.available),
-            units::bytes(estimate.read_per_token),
-        )
+        let limits = Limits {
+            device: device.info().uri.to_string(),
+            needed: share.total(),
+            file: file.file_bytes(),
+            memory: share.available,
+            free: disk::free_memory(),
+            read: estimate.read_per_token,
+            speed: disk::read_speed(file),
+        };
+        limits.to_string()
     })
+}
+
+/// What limits the speed of a model that exceeds the memory; sizes in bytes.
+struct Limits {
+    device: String,
+    needed: u64,
+    file: u64,
+    memory: u64,
+    free: Option<u64>,
+    /// Read for a token at most.
+    read: u64,
+    /// Bytes that the disk reads per second.
+    speed: Option<f64>,
+}
+
+impl std::fmt::Display for Limits {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [needed, file, memory, read] = [self.needed, self.file, self.memory, self.read].map(units::bytes);
+        write!(formatter, "{} needs {needed} for this model ({file} in the file) and has {memory}", self.device)?;
+        if let Some(free) = self.free {
+            write!(formatter, ", of which {} are free", units::bytes(free))?;
+        }
+        write!(formatter, ": weights are read from the disk again for every token, up to {read} each")?;
+        if let Some(speed) = self.speed {
+            let tokens = speed / self.read.max(1) as f64;
+            write!(formatter, "; it reads {} per second, enough for {tokens:.1} tokens", units::bytes(speed as u64))?;
+        }
+        Ok(())
+    }
 }
 
 /// The placement in one line: `experts of the first 12 of 48 layers on the CPU: 7.1 GiB on
@@ -163,6 +194,25 @@ mod tests {
         let (file, model) = model("llama");
         let (gpu, cpu) = (device(CodeFormat::Spirv, 1 << 40), device(CodeFormat::Native, 1 << 40));
         assert_eq!(with_fewest_experts(&file, &model, &[&gpu, &cpu], &Options::default()), None);
+    }
+
+    #[test]
+    fn the_note_says_what_limits_the_speed() {
+        let limits = Limits {
+            device: "cpu".to_owned(),
+            needed: 40 << 30,
+            file: 39 << 30,
+            memory: 32 << 30,
+            free: Some(20 << 30),
+            read: 3 << 30,
+            speed: Some((6u64 << 30) as f64),
+        };
+        let start = "cpu needs 40.0 GiB for this model (39.0 GiB in the file) and has 32.0 GiB";
+        let read = "weights are read from the disk again for every token, up to 3.0 GiB each";
+        let speed = "it reads 6.0 GiB per second, enough for 2.0 tokens";
+        assert_eq!(limits.to_string(), format!("{start}, of which 20.0 GiB are free: {read}; {speed}"));
+        let unknown = Limits { free: None, speed: None, ..limits };
+        assert_eq!(unknown.to_string(), format!("{start}: {read}"));
     }
 
     #[test]
