@@ -227,7 +227,7 @@ unsafe impl NativeKernel for Mix {
         let edge = |part: usize| Self::WORDS * part / parts;
         for at in edge(part)..edge(part + 1) {
             // SAFETY: a word of this part.
-            unsafe { target.pointer.cast::<u32>().add(at).write(Self::word(source, at)) };
+            unsafe { target.pointer.cast::<u32>().wrapping_add(at).write(Self::word(source, at)) };
         }
     }
 }

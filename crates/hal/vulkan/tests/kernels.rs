@@ -29,7 +29,7 @@ fn check_all(device: &Device, spec: &KernelSpec) -> Result<(), Failed> {
 }
 
 /// Prefixes of the kernels that decoding specializes for a model.
-const SPECIALIZED: [&str; 17] = [
+const SPECIALIZED: [&str; 18] = [
     "lm_matvec_",
     "lm_matvec_i8_",
     "lm_rope_kv_store_",

@@ -109,7 +109,7 @@ fn shape_errors_state_the_expected_shape() {
 #[test]
 fn invalid_values_are_rejected_with_their_keys() {
     for (name, key, value) in [
-        ("llama", "general.architecture", Value::from("rwkv6")),
+        ("llama", "general.architecture", Value::from("grok")),
         ("llama", "general.architecture", Value::from(3u32)),
         ("llama", "llama.block_count", Value::from(0u32)),
         ("llama", "llama.block_count", Value::from(u64::MAX)),

@@ -242,6 +242,7 @@ impl Builder<'_> {
             return Ok(x);
         }
         let [weight, bias] = ["weight", "bias"].map(|what| format!("v.patch_norm.{number}.{what}"));
+        self.weights.0.expect_tensor(&bias)?;
         self.norm_by(x, &weight, Some(&bias), (NormKind::Layer, LAYER_NORM_EPSILON), width)
     }
 
