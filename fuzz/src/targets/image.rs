@@ -1,6 +1,6 @@
 //! PNG and JPEG images.
 
-/// Decodes an image that is not too large for this.
+/// Decodes an image.
 pub fn target(data: &[u8]) {
     // The decoders allocate what a header claims, up to a limit.
     if roci_image::is_image(data) {

@@ -7,7 +7,7 @@ use roci_hal::null::NullDriver;
 use roci_hal::{Device, Registry};
 use roci_vision::Tower;
 
-/// A device without computation: what is under test happens before it.
+/// A device that computes nothing: loading and preprocessing are under test.
 fn device() -> &'static Device {
     static DEVICE: OnceLock<Device> = OnceLock::new();
     DEVICE.get_or_init(|| {

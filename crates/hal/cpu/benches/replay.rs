@@ -1,5 +1,5 @@
-//! Host cost of a recorded dispatch: 1,000 empty kernels recorded once and replayed. A kernel with a
-//! part for each worker shows what it costs to share it.
+//! Host cost of a recorded dispatch: 1,000 empty kernels recorded once and replayed. Kernels with a
+//! part for each worker measure the cost of sharing a dispatch.
 //!
 //! `cargo bench -p roci-cpu --bench replay`
 

@@ -1,8 +1,8 @@
-//! A batch in execution: its leader opens one segment after the other, and workers take parts of the
+//! A running batch: its leader opens one segment after the other, and workers take parts of the
 //! open segment until none is left.
 //!
 //! Helpers stay with the batch and watch the number of opened segments, so that a segment costs no
-//! lock and no wakeup. The leader works too: the batch ends even if no helper ever comes.
+//! lock and no wakeup. The leader also runs parts, so the batch ends even if no helper joins.
 
 #![expect(unsafe_code, reason = "runs the parts of kernels on raw memory")]
 
@@ -26,14 +26,14 @@ use crate::work_ranges::WorkRanges;
 const LEADER_SPIN_TIME: Duration = Duration::from_micros(200);
 /// How often a sleeping leader checks for a lost device and reports the command in flight.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// How long a worker spins while a batch is running. The next segment is near, and a wakeup takes
-/// longer than many kernels.
+/// How long a worker spins while a batch is running. The next segment usually follows soon, and a
+/// wakeup takes longer than many kernels.
 pub(crate) const SPIN_TIME: Duration = Duration::from_micros(1000);
 
 pub(crate) struct Job {
     run: Arc<Run>,
-    /// Segments in the order in which the leader shares them. A lock for each would cost the workers
-    /// more than a small kernel takes.
+    /// Segments in the order in which the leader shares them. A lock for each would cost the
+    /// workers more than a small kernel takes.
     segments: Vec<OnceLock<SharedSegment>>,
     /// Number of shared segments so far. The last one is open.
     opened: AtomicUsize,
@@ -99,9 +99,9 @@ impl Job {
         }
     }
 
-    /// Opens a segment: workers take its parts from now on. `counts` has the number of parts of each
-    /// step; `timed` records when steps run. Only the leader calls this, once per segment, after all
-    /// parts of the previous one have finished.
+    /// Opens a segment: workers take its parts from now on. `counts` has the number of parts of
+    /// each step; `timed` records when steps run. Only the leader calls this, once per segment,
+    /// after all parts of the previous one have finished.
     pub(crate) fn open(&self, segment: Range<usize>, counts: &[usize], timed: bool) {
         let index = self.opened.load(Ordering::Relaxed);
         let shared = SharedSegment::new(segment, counts, self.run.commands.workers(), timed);
@@ -122,7 +122,7 @@ impl Job {
         self.segment().is_some_and(|segment| segment.ranges.any())
     }
 
-    /// Ends the work of all helpers.
+    /// Marks the batch as finished, so that helpers leave it.
     pub(crate) fn finish(&self) {
         self.done.store(true, Ordering::Relaxed);
     }
@@ -167,8 +167,8 @@ impl Job {
         }
     }
 
-    /// Works on one segment after the other until the batch ends, or `leave` says so. Returns false
-    /// if no segment was opened for [`SPIN_TIME`].
+    /// Runs parts of one segment after the other until the batch ends or `leave` returns true.
+    /// Returns false if no segment was opened for [`SPIN_TIME`].
     pub(crate) fn help(&self, worker: usize, leave: impl Fn() -> bool) -> bool {
         let mut seen = usize::MAX;
         let mut spin = Spin::new(SPIN_TIME);
@@ -187,8 +187,8 @@ impl Job {
         }
     }
 
-    /// Waits for parts of the open segment that other workers run. Returns `false` if the device was
-    /// lost meanwhile.
+    /// Waits for the parts of the open segment that other workers run. Returns `false` if the
+    /// device was lost meanwhile.
     pub(crate) fn wait(&self, completion: &Completion, stopped: &AtomicBool) -> bool {
         let Some(segment) = self.segment() else { return true };
         let mut spin = Spin::new(LEADER_SPIN_TIME);

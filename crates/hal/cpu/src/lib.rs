@@ -10,7 +10,7 @@
 //!
 //! Reading order: `driver` (enumeration), `device` (the HAL's traits), `commands` (a recording
 //! prepared for replay), `run` (one batch in execution), `workers` (the threads), `job` (a batch
-//! whose segments workers share), `spin` (how they wait for the next one).
+//! whose segments workers share), `spin` (busy waiting).
 
 #![deny(unsafe_code)]
 

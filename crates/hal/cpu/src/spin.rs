@@ -1,13 +1,14 @@
-//! Active waiting for another thread that is about to do something.
+//! Busy waiting for another thread.
 
 use std::time::{Duration, Instant};
 
-/// How long to wait without giving up the processor. Longer than most kernels of a single token.
-const OWN_TIME: Duration = Duration::from_micros(50);
+/// How long to spin before yielding to other threads. Longer than most kernels of a single token
+/// take.
+const SPIN_BEFORE_YIELD: Duration = Duration::from_micros(50);
 /// Iterations between two reads of the clock, about a microsecond.
 const SPINS_PER_CLOCK_READ: u32 = 32;
 
-/// A wait that has not reached its limit.
+/// A busy wait with a time limit.
 pub(crate) struct Spin {
     limit: Duration,
     spins: u32,
@@ -20,10 +21,9 @@ impl Spin {
         Self { limit, spins: 0, since: None }
     }
 
-    /// Waits for a moment. Returns false once the limit is reached.
+    /// Spins briefly. Returns false once the limit is reached.
     ///
-    /// After [`OWN_TIME`], other threads of the processor run first: the caller may be waiting for
-    /// one of them.
+    /// After [`SPIN_BEFORE_YIELD`], it yields: the caller may be waiting for a thread that has no processor.
     pub(crate) fn wait(&mut self) -> bool {
         self.spins += 1;
         if self.spins < SPINS_PER_CLOCK_READ {
@@ -32,7 +32,7 @@ impl Spin {
         }
         self.spins = 0;
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        if waited > OWN_TIME {
+        if waited > SPIN_BEFORE_YIELD {
             std::thread::yield_now();
         }
         waited <= self.limit

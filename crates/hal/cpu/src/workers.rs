@@ -22,7 +22,8 @@ pub(crate) struct Workers {
     state: Mutex<State>,
     wake: Condvar,
     stopped: AtomicBool,
-    /// Number of tasks ever posted; spinning workers watch it.
+    /// Changes when workers should look for other work: a batch or a segment was posted, or a batch
+    /// that others wait for ended. Spinning workers watch it.
     posted: AtomicUsize,
     /// Number of sleeping workers; changes under the lock.
     asleep: AtomicUsize,
@@ -45,7 +46,7 @@ struct QueuedRun {
 
 enum Task {
     Lead(QueuedRun),
-    /// With the number of tasks posted before.
+    /// With the number of tasks posted so far.
     Help(Arc<Job>, usize),
 }
 
@@ -128,8 +129,8 @@ impl Workers {
         }
     }
 
-    /// Waits for something to do. A `busy` worker, which has just worked, spins before it sleeps:
-    /// the next batch often follows soon.
+    /// Waits for a task. A `busy` worker, which has just finished one, spins before it sleeps,
+    /// because the next batch often follows soon.
     fn next_task(&self, busy: bool) -> Option<Task> {
         let mut state = self.lock();
         let mut spins = busy;
@@ -138,11 +139,11 @@ impl Workers {
                 return None;
             }
             let posted = self.posted.load(Ordering::Relaxed);
-            if let Some(job) = state.jobs.iter().find(|job| job.has_parts()) {
-                return Some(Task::Help(Arc::clone(job), posted));
-            }
             if let Some(waiting) = state.take_ready() {
                 return Some(Task::Lead(waiting));
+            }
+            if let Some(job) = state.jobs.iter().find(|job| job.has_parts()) {
+                return Some(Task::Help(Arc::clone(job), posted));
             }
             if let Some(job) = state.jobs.iter().find(|job| spins && !job.is_done()) {
                 return Some(Task::Help(Arc::clone(job), posted));
@@ -154,7 +155,7 @@ impl Workers {
                 continue;
             }
             self.asleep.fetch_add(1, Ordering::SeqCst);
-            // A leader that did not see this worker asleep has opened its segment before.
+            // A leader that did not see this worker asleep has already opened its segment.
             if !state.jobs.iter().any(|job| job.has_parts()) {
                 state = wait(&self.wake, state);
             }
@@ -193,7 +194,7 @@ impl Workers {
             }
             // Kernels return one part for work that is too small to share.
             if self.count > 1 && counts.iter().any(|&parts| parts > 1) {
-                let team = team.get_or_insert_with(|| Team::new(self, run));
+                let team = team.get_or_insert_with(|| BatchWorkers::new(self, run));
                 if !team.run(index, segment, &counts, completion, spans.as_mut())? {
                     return Ok(());
                 }
@@ -218,6 +219,10 @@ impl Workers {
     fn retire(&self, run: &Arc<Run>) {
         let mut state = self.lock();
         state.running.retain(|other| !Arc::ptr_eq(other, run));
+        if !state.queue.is_empty() {
+            // Helpers of other batches look at the queue again.
+            self.posted.fetch_add(1, Ordering::Relaxed);
+        }
         self.wake_workers(state.queue.len());
     }
 
@@ -237,12 +242,12 @@ impl Workers {
 }
 
 /// The workers that execute a batch together with its leader.
-struct Team<'a> {
+struct BatchWorkers<'a> {
     workers: &'a Workers,
     job: Arc<Job>,
 }
 
-impl<'a> Team<'a> {
+impl<'a> BatchWorkers<'a> {
     fn new(workers: &'a Workers, run: &Arc<Run>) -> Self {
         let job = Arc::new(Job::new(run));
         let mut state = workers.lock();
@@ -264,7 +269,7 @@ impl<'a> Team<'a> {
         let Self { workers, job } = self;
         job.open(segment, counts, spans.is_some());
         if workers.sharing.load(Ordering::Relaxed) > 1 {
-            // Workers that spin for the next segment of another batch look again.
+            // Workers that spin for the next segment of another batch look for tasks again.
             workers.posted.fetch_add(1, Ordering::Relaxed);
         }
         if workers.asleep.load(Ordering::SeqCst) > 0 {
@@ -284,7 +289,7 @@ impl<'a> Team<'a> {
     }
 }
 
-impl Drop for Team<'_> {
+impl Drop for BatchWorkers<'_> {
     fn drop(&mut self) {
         self.job.finish();
         let mut state = self.workers.lock();

@@ -233,7 +233,7 @@ unsafe impl NativeKernel for Mix {
 }
 
 #[test]
-fn a_segment_sees_the_writes_of_all_parts_of_the_one_before() {
+fn writes_of_a_segment_are_visible_to_the_next() {
     for workers in [2, 5, 16] {
         let device = open(&format!("cpu?threads={workers}"), None).unwrap();
         let entry = EntryPoint {

@@ -19,12 +19,12 @@
 //! | `lm_embed_packed` | packed weights, index, y |
 //! | `lm_read_ahead` | weights in a mapped file |
 //!
-//! The last binding is written, except by `lm_read_ahead`; of `moments`, `top_k` and `lm_moe_top_k` the last two are, and of
-//! `lm_rope_kv_store_*` and `lm_decode_attention_*` the last three. For `unary_*`, `binary_*`,
-//! `elementwise_program`, `softmax`, `log_softmax`, `normalize_rows` and `scan_*` it may be the
-//! same range as an input; other overlaps are rejected. Results do not depend on the number of
-//! parts. Except for matrix products and the rarer functions of `elementwise_program`, which are
-//! the C library's, they do not depend on the CPU either.
+//! Kernels write their last binding; `moments`, `top_k` and `lm_moe_top_k` write the last two,
+//! `lm_rope_kv_store_*` and `lm_decode_attention_*` the last three, and `lm_read_ahead` none. For
+//! `unary_*`, `binary_*`, `elementwise_program`, `softmax`, `log_softmax`, `normalize_rows` and
+//! `scan_*`, the output may be the same range as an input; other overlaps are rejected. Results do
+//! not depend on the number of parts. Except for matrix products and the rarer functions of
+//! `elementwise_program`, which are the C library's, they do not depend on the CPU either.
 //!
 //! Start reading at `elementwise` for the simple kernels, at `matmul` for the matrix product, at
 //! `blocked` for images, and at `lm_cpu` and `reference` for language models. `unsafe` is only for

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Minimum memory traffic in bytes per part, about 5 µs: below it, a second thread costs more than it
-/// gains.
+/// Minimum memory traffic in bytes per part, about 5 µs: below that, a second thread costs more
+/// than it saves.
 const MIN_BYTES: u64 = 32 << 10;
 /// Parts per worker of a large launch, for load balancing.
 const PER_WORKER: usize = 4;
@@ -17,16 +17,17 @@ pub(super) fn count(bytes: u64, units: usize, workers: usize) -> usize {
     }
     let workers = workers.max(1);
     let worthwhile = usize::try_from(bytes / MIN_BYTES).unwrap_or(usize::MAX).max(1);
-    // The same number of parts for each worker: otherwise some idle while others run their last one.
+    // Each worker gets the same number of parts: otherwise some idle while others run their last
+    // one.
     let even =
         if worthwhile > workers { worthwhile.saturating_add(workers - 1) / workers * workers } else { worthwhile };
     even.min(units).min(PER_WORKER * workers)
 }
 
-/// The end of the units of the worker that is to run `part`, given the end of each part.
+/// End of the adjacent parts that the worker of `part` computes. `end` returns the end of a part.
 pub(super) fn worker_end(part: usize, parts: usize, workers: usize, end: impl Fn(usize) -> usize) -> usize {
     let own = parts.div_ceil(workers.max(1)).max(1);
-    // Workers start with adjacent parts, as many for each if they are a multiple.
+    // Each worker starts with adjacent parts; all have the same number if it divides `parts`.
     if parts.is_multiple_of(own) { end((part / own + 1) * own - 1) } else { end(part) }
 }
 
@@ -56,10 +57,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_worker_is_that_of_its_last_part() {
+    fn a_worker_prefetches_to_its_last_part() {
         let end = |part: usize| 10 * (part + 1);
         assert_eq!([0, 2, 3, 5].map(|part| worker_end(part, 6, 2, end)), [30, 30, 60, 60]);
-        // Parts that workers do not share evenly end on their own.
+        // If workers cannot have the same number of parts, each part ends on its own.
         assert_eq!([0, 6].map(|part| worker_end(part, 7, 2, end)), [10, 70]);
     }
 }

@@ -103,8 +103,8 @@ pub(crate) trait Int8: Copy + 'static {
     /// The low and the high nibbles of all bytes.
     fn split_nibbles(self, line: Self::Codes) -> [Self::Codes; 2];
 
-    /// Adds `bits` more bits, from bit `at` of the bytes of `high` on, above the nibbles of `low`, and
-    /// then `bias`.
+    /// Puts `bits` bits of each byte of `high`, from bit `at` on, above the nibbles of `low`, and
+    /// adds `bias`.
     fn with_high_bits(self, low: Self::Codes, high: Self::Codes, at: usize, bits: usize, bias: u8) -> Self::Codes;
 
     /// Looks up the low and the high nibbles of all bytes in the table.

@@ -4,9 +4,9 @@
 //! ```text
 //! layers MODEL.gguf DEVICE PROMPT LAYER,… TOKEN...
 //! ```
-//! DEVICE is `reference` or a URI. PROMPT is how many of the tokens are evaluated at once; the others
-//! follow one by one. Without layers (`-`), only logits are written. The states after a layer are
-//! those of a model that ends there, after a final norm without weights.
+//! DEVICE is `reference` or a URI. PROMPT is the number of tokens that are evaluated at once; the
+//! others follow one by one. Without layers (`-`), only logits are written. The states after a
+//! layer are those of a model that ends there, after a final norm without weights.
 
 #[path = "../tests/models/devices.rs"]
 #[expect(dead_code, reason = "only its drivers are used")]
@@ -45,7 +45,7 @@ fn evaluate(
     let limits = model.limits().clone();
     let pages: Vec<u32> = (0..limits.pages as u32).collect();
     let mut rows = Vec::with_capacity(tokens.len());
-    let (prompt, rest) = tokens.split_at_checked(prompt).ok_or("fewer tokens than the prompt has")?;
+    let (prompt, rest) = tokens.split_at_checked(prompt).ok_or("there are fewer tokens than PROMPT")?;
     for tokens in prompt.chunks(limits.max_batch_tokens).chain(rest.chunks(1)) {
         let (start, pages) = (rows.len(), &pages);
         let state = StateSlots::of_only_sequence(&limits, start);

@@ -1,7 +1,7 @@
 //! Measures prefill and decode of a model on a device, without an engine:
 //! `speed MODEL.gguf DEVICE [prompt tokens] [generated tokens] [sequences...] [@depths...]`. With
 //! numbers of sequences, it measures decode steps of that many at once; with depths, decode steps
-//! after that many tokens of context, whose keys and values are whatever the memory holds.
+//! after that many tokens of context, with uninitialized keys and values.
 
 #[path = "../tests/models/devices.rs"]
 #[expect(dead_code, reason = "only its drivers are used")]

@@ -10,7 +10,7 @@ use crate::images::BatchImages;
 use crate::shape::StepShape;
 
 /// Minimum number of floats that a thread copies from the read-back buffer: 1 MiB, which takes
-/// longer than the start of a thread, because the device has just written them.
+/// longer than starting a thread, because the device has just written them.
 const MIN_THREAD_FLOATS: usize = 1 << 18;
 /// Maximum number of threads that copy.
 const MAX_COPY_THREADS: usize = 12;

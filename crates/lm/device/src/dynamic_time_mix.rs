@@ -8,7 +8,7 @@ use crate::Error;
 use crate::layer::LayerBuilder;
 use crate::time_mix::{Column, DeviceTimeMix, EPSILON, ShiftedProjections};
 
-/// The longest vector between two projections.
+/// Maximum rank of the low-rank projections.
 pub(crate) fn low_rank_columns(block: &DynamicTimeMix) -> usize {
     let vectors = block.shifts.iter().chain([&block.decay]);
     vectors.map(|vector| vector.down.matrix.outputs()).max().unwrap_or(0)
@@ -24,7 +24,7 @@ impl LayerBuilder<'_> {
         let column = |column: Column| column as usize * values;
         let count = |column: Column| (column as usize * values) as u32;
         let projection = |linear: &Linear, to: Column| -> Result<ShiftedProjections, Error> {
-            Ok(ShiftedProjections { linear: Some(self.linear(linear, column(to))?), low_rank: None })
+            Ok(ShiftedProjections { linear: Some(self.exact_linear(linear, column(to))?), low_rank: None })
         };
         let tanh = Some(LmGlu::TANH);
         let decay = self.biased_vector(&block.decay, column(Column::Decay), tanh)?;

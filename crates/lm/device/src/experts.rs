@@ -74,7 +74,7 @@ impl LayerBuilder<'_> {
         routing: &Routing,
     ) -> Result<DeviceExperts, Error> {
         let gated: Vec<&GatedFeedForward> = experts.iter().collect();
-        let router = self.exact_linear(router)?;
+        let router = self.exact_linear(router, 0)?;
         let loader = self.host.as_ref().filter(|_| self.experts_on_host).unwrap_or(&self.loader);
         let scales = down_scales(loader, &gated, routing)?;
         let matrices =

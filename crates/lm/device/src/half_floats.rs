@@ -1,8 +1,8 @@
-//! F32 and BF16 weights as 16-bit floats, which matrix units multiply.
+//! Storage of F32 and BF16 weights as 16-bit floats, which matrix units multiply.
 //!
 //! BF16 has eight bits of precision and f16 has eleven, so a conversion is exact except for tiny
-//! values. BF16 matrices of GPUs would round activations to eight bits too. The range of f16 is
-//! smaller: a matrix that it does not represent keeps its type, and f32 kernels multiply it.
+//! values. BF16 matrix units would also round activations to eight bits. The range of f16 is
+//! smaller: a matrix outside it keeps its type, and f32 kernels multiply it.
 
 use half::f16;
 use roci_gguf::Type;
@@ -10,7 +10,7 @@ use roci_gguf::Type;
 use crate::features::Features;
 use crate::options::Options;
 
-/// Which float types become 16-bit floats on a device.
+/// Which float types a device stores as 16-bit floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum HalfFloats {
     /// None: the device has no matrix units.
@@ -31,13 +31,13 @@ impl HalfFloats {
         }
     }
 
-    /// For a matrix whose results are compared with each other, such as the scores of experts: F32 is
-    /// not rounded.
+    /// For a matrix whose results are compared with each other, such as the scores of experts: F32
+    /// is not rounded.
     pub(crate) fn exact(self) -> Self {
         if self == Self::All { Self::Bf16 } else { self }
     }
 
-    /// Whether matrices of a type become 16-bit floats where [`Range::fits`] allows it.
+    /// Whether matrices of a type become 16-bit floats where [`Magnitudes::fits`] allows it.
     pub(crate) fn includes(self, kind: Type) -> bool {
         match kind {
             Type::BF16 => self != Self::None,
@@ -49,23 +49,23 @@ impl HalfFloats {
 
 /// Magnitudes of weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Range {
-    /// Bits of the largest magnitude. Those of NaN and infinity are larger than of any number.
+pub(crate) struct Magnitudes {
+    /// Bits of the largest magnitude. NaN and infinity have larger bits than any number.
     largest: u32,
     squares: f64,
     /// Number of nonzero weights that are subnormal as f16.
     subnormal: u64,
 }
 
-impl Range {
+impl Magnitudes {
     /// The smallest normal f16.
-    const SMALLEST: f32 = 6.103_515_6e-5;
+    const F16_MIN_NORMAL: f32 = 6.103_515_6e-5;
     /// The largest f16.
-    const LARGEST: f32 = 65504.0;
+    const F16_MAX: f32 = 65504.0;
     /// The square of the largest error of a subnormal f16, 2^-25.
     const SUBNORMAL_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
-    /// The square of the allowed error, relative to the norm of the matrix: a quarter of the error of
-    /// rounded f16.
+    /// The square of the allowed error, relative to the norm of the matrix: a quarter of the error
+    /// of rounded f16.
     const ALLOWED_ERROR: f64 = 1.0 / (1u64 << 26) as f64;
 
     /// Of a row of a type of [`HalfFloats`].
@@ -78,7 +78,7 @@ impl Range {
                 let bits = value.to_bits() & 0x7fff_ffff;
                 largest = largest.max(bits);
                 squares += value * value;
-                subnormal += u32::from(bits != 0 && bits < Self::SMALLEST.to_bits());
+                subnormal += u32::from(bits != 0 && bits < Self::F16_MIN_NORMAL.to_bits());
             };
             match kind {
                 Type::BF16 => values.as_chunks().0.iter().for_each(|bytes| add(from_bf16(*bytes))),
@@ -99,10 +99,10 @@ impl Range {
         }
     }
 
-    /// Whether f16 represents the weights: none is too large, and tiny ones lose little.
+    /// Whether the range of f16 suffices: no weight is too large, and subnormal ones lose little.
     pub(crate) fn fits(self) -> bool {
         let error = self.subnormal as f64 * Self::SUBNORMAL_ERROR;
-        self.largest <= Self::LARGEST.to_bits() && error <= Self::ALLOWED_ERROR * self.squares
+        self.largest <= Self::F16_MAX.to_bits() && error <= Self::ALLOWED_ERROR * self.squares
     }
 }
 
@@ -110,7 +110,7 @@ fn from_bf16(bytes: [u8; 2]) -> f32 {
     f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
 }
 
-/// Converts a row to 16-bit floats. `codes` is zero behind them.
+/// Converts a row to 16-bit floats. The rest of `codes` becomes zero.
 pub(crate) fn convert_row(kind: Type, row: &[u8], codes: &mut [u8]) {
     let codes = codes.as_chunks_mut::<2>().0.iter_mut();
     match kind {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn fits(kind: Type, values: &[f32]) -> bool {
-        Range::of_row(kind, &bytes(kind, values)).fits()
+        Magnitudes::of_row(kind, &bytes(kind, values)).fits()
     }
 
     #[test]
@@ -150,8 +150,8 @@ mod tests {
             assert!(!fits(kind, &[1e-6; 64]), "{kind}");
             assert!(!fits(kind, &[1e-30; 64]), "{kind}");
         }
-        let large = Range::of_row(Type::BF16, &bytes(Type::BF16, &[1e6]));
-        assert!(!Range::of_row(Type::BF16, &bytes(Type::BF16, &[0.5])).and(large).fits());
+        let large = Magnitudes::of_row(Type::BF16, &bytes(Type::BF16, &[1e6]));
+        assert!(!Magnitudes::of_row(Type::BF16, &bytes(Type::BF16, &[0.5])).and(large).fits());
     }
 
     #[test]

@@ -114,8 +114,8 @@ pub(crate) struct DeviceFeedForward {
     pub(crate) norm: Option<DeviceNorm>,
     /// Token shift of the normalized input.
     pub(crate) token_shift: Option<DeviceConvolution>,
-    /// Projection to the gate of the output, and the factor of the residual stream after it. Only with
-    /// a token shift.
+    /// Projection to the gate of the output, and the factor of the residual stream after it. Only
+    /// with a token shift.
     pub(crate) output_gate: Option<(DeviceLinear, f32)>,
     pub(crate) kind: DeviceFeedForwardKind,
     pub(crate) activation: DeviceActivation,
@@ -196,7 +196,7 @@ pub(crate) struct DeviceHead {
     pub(crate) norm: DeviceNorm,
     /// `None` for models without logits.
     pub(crate) output: Option<DeviceLinear>,
-    /// As [`DeviceLayer::in_file`].
+    /// See [`DeviceLayer::in_file`].
     pub(crate) in_file: Vec<BufferRange>,
     /// Scale of the embeddings, if the output matrix is also the embedding matrix and the first
     /// layer is on this device.
@@ -274,8 +274,8 @@ impl<'a> LayerBuilder<'a> {
 
     /// A linear layer whose F32 weights are not rounded, because small differences of its results
     /// matter.
-    pub(crate) fn exact_linear(&self, linear: &Linear) -> Result<DeviceLinear, Error> {
-        self.linear_of(linear, self.loader.exact_matrix(&MatrixRows::stacked(vec![&linear.matrix]))?, 0)
+    pub(crate) fn exact_linear(&self, linear: &Linear, offset: usize) -> Result<DeviceLinear, Error> {
+        self.linear_of(linear, self.loader.exact_matrix(&MatrixRows::stacked(vec![&linear.matrix]))?, offset)
     }
 
     fn linear_of(&self, linear: &Linear, matrix: DeviceMatrix, offset: usize) -> Result<DeviceLinear, Error> {
@@ -289,8 +289,8 @@ impl<'a> LayerBuilder<'a> {
         self.concatenated_with(linears, |rows| self.loader.matrix(rows))
     }
 
-    /// [`concatenated`](Self::concatenated) for inputs of a recurrence, which adds up their errors: F32
-    /// weights are not rounded.
+    /// [`concatenated`](Self::concatenated) for inputs of a recurrence, which adds up their errors:
+    /// F32 weights are not rounded.
     pub(crate) fn exact_concatenated(&self, linears: &[&Linear]) -> Result<Vec<DeviceLinear>, Error> {
         self.concatenated_with(linears, |rows| self.loader.exact_matrix(rows))
     }

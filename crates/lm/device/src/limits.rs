@@ -15,7 +15,7 @@ use crate::scratch::ScratchSizes;
 const HARDWARE_BATCH_TOKENS: usize = 512;
 const SOFTWARE_BATCH_TOKENS: usize = 64;
 /// Default maximum number of tokens per call for non-causal models, unless the context is shorter.
-const WHOLE_TEXT_TOKENS: usize = 4096;
+const NON_CAUSAL_BATCH_TOKENS: usize = 4096;
 /// Maximum number of logit rows per step.
 const MAX_LOGIT_ROWS: usize = 32;
 /// Maximum number of rotated pairs of a head.
@@ -24,16 +24,16 @@ const MAX_ROPE_PAIRS: usize = 256;
 pub(crate) const MAX_ALIGNMENT: usize = 256;
 /// Maximum number of splits of attention with a single token.
 const MAX_SPLITS: usize = 64;
-/// Workgroups of attention with a single token that hide each other's latency.
+/// Workgroups per compute unit that hide the latency of attention with a single token.
 const WORKGROUPS_PER_UNIT: usize = 4;
-/// Maximum number of splits of attention, whatever the number of tokens. More tokens have more
-/// workgroups, and the memory of their splits is limited.
+/// Maximum number of splits of attention with many tokens. They have enough workgroups, and this
+/// limits the memory for the results of splits.
 const MAX_BATCH_SPLITS: usize = 16;
 
 /// Maximum number of tokens per call.
 pub(crate) fn max_batch_tokens(model: &Model, options: &Options, info: &DeviceInfo) -> usize {
     let default = if !model.is_causal() {
-        WHOLE_TEXT_TOKENS.min(model.context as usize)
+        NON_CAUSAL_BATCH_TOKENS.min(model.context as usize)
     } else if is_software(info) {
         SOFTWARE_BATCH_TOKENS
     } else {

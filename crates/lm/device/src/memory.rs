@@ -181,8 +181,8 @@ impl SizeEstimator<'_> {
     }
 }
 
-/// Whether all layers must be on the same device: some read keys and values of others, or inputs
-/// that are computed once, or values of the first layer, or there are several residual streams.
+/// Whether all layers must be on the same device: some read keys and values of other layers,
+/// per-layer embeddings or values of the first layer, or there are several residual streams.
 fn is_indivisible(model: &Model) -> bool {
     let shares = |layer: &Layer| {
         let reads_first = |mixer: &Mixer| matches!(mixer, Mixer::TimeMix(_));

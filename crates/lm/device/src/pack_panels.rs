@@ -1,5 +1,5 @@
-//! Packing of matrices for CPU-only kernels, and reading of those that stay in the file: once for all
-//! matrices of a model, shared by all threads of the host.
+//! Packs matrices for CPU-only kernels and reads those that stay in the file. The work for all
+//! matrices of a model is done at once, by all threads of the host.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,12 +11,12 @@ use roci_kernels::native::lm_cpu;
 use crate::Error;
 use crate::weights::Progress;
 
-/// Bytes that a thread packs before it takes the next ones.
+/// Bytes that a thread packs per task.
 const PACK_BYTES: usize = 256 << 10;
-/// Bytes that a thread reads from a mapped file before it takes the next ones.
+/// Bytes that a thread reads from a mapped file per task.
 const READ_BYTES: u64 = 16 << 20;
 
-/// Rows of a file that become panels of their own.
+/// Rows of a file that are packed into their own panels.
 pub(crate) struct PackSource<'f> {
     /// Number of rows.
     pub(crate) rows: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Pending<'f> {
     reads: Vec<BufferRange>,
 }
 
-/// A share of the work.
+/// A part of the work, for one thread.
 enum Task<'p> {
     /// Packs some panels, from one row on.
     Pack {

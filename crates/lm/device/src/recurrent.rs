@@ -57,9 +57,9 @@ pub(crate) struct RecurrentColumns {
     pub(crate) convolved: usize,
     /// Results of the recurrence.
     pub(crate) values: usize,
-    /// Few values between two projections.
+    /// Rank of low-rank projections.
     pub(crate) low_rank: usize,
-    /// Planes of convolved rows and of few values, if there are several.
+    /// Number of planes of convolved rows and of low-rank vectors.
     pub(crate) planes: usize,
 }
 
@@ -71,7 +71,7 @@ impl RecurrentColumns {
             Mixer::TimeMix(block) => Self {
                 projected: time_mix::projected_columns(block.values()),
                 convolved: block.values(),
-                // What is read from the states, and the bonus.
+                // The values read from the states, and the bonus.
                 values: 2 * block.values(),
                 low_rank: time_mix::low_rank_columns(block),
                 planes: time_mix::PLANES,
@@ -136,7 +136,7 @@ impl LayerBuilder<'_> {
     /// Memory for the recurrent states of all slots: of the convolution, and of the heads.
     pub(crate) fn states(&self, mixer: &Mixer) -> Result<[BufferRange; 2], Error> {
         let size = match mixer {
-            // Feed-forward has a window of its own.
+            // Feed-forward has its own window.
             Mixer::TimeMix(block) => StateSize { window: block.values(), ..mixer.state() },
             Mixer::DynamicTimeMix(block) => StateSize { window: block.values(), ..mixer.state() },
             _ => mixer.state(),

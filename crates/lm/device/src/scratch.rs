@@ -16,10 +16,10 @@ use crate::recorder::{ExpertTile, PACKED_DOT_TOKENS};
 use crate::recurrent::RecurrentColumns;
 use crate::{Error, SMALL_BATCH};
 
-/// Maximum size of a buffer with rows for each pair of a token and an expert: the binding that every
-/// device supports. More pairs are computed in parts.
+/// Maximum size of a buffer with rows for each pair of a token and an expert: a binding size that
+/// every device supports. More pairs are computed in parts.
 const MAX_PAIR_BYTES: u64 = 128 << 20;
-/// Maximum number of such pairs: workgroups in one dimension of a grid.
+/// Maximum number of such pairs: the maximum number of workgroups in one dimension of a grid.
 const MAX_PAIRS: usize = u16::MAX as usize;
 
 /// A buffer of rows of floats.
@@ -36,13 +36,13 @@ impl RowBuffer {
         4 * (rows * self.stride) as u64
     }
 
-    /// The rows from this one on.
+    /// The rows from `row` on.
     pub(crate) fn starting_at(&self, row: usize) -> Result<Self, Error> {
         let skipped = self.bytes(row);
         Ok(Self { range: self.range.range(skipped, self.range.length() - skipped)?, stride: self.stride })
     }
 
-    /// One of this number of planes.
+    /// Plane `index` of `planes`.
     pub(crate) fn plane(&self, index: usize, planes: usize) -> Result<Self, Error> {
         let bytes = self.range.length() / planes as u64;
         Ok(Self { range: self.range.range(index as u64 * bytes, bytes)?, stride: self.stride })
@@ -85,7 +85,7 @@ pub(crate) struct ScratchSizes {
     parallel: bool,
     /// Length of the vector between projections of low rank; 0 without them.
     low_rank: usize,
-    /// Planes of these vectors and of convolved rows.
+    /// Number of planes of these vectors and of convolved rows.
     planes: usize,
     /// Whether a layer has experts without a gate.
     ungated_experts: bool,
@@ -233,10 +233,12 @@ impl ScratchSizes {
         Self { adapters: width, ..self }
     }
 
-    /// With experts in parts, so that the rows of pairs fit one binding of a device and do not grow
-    /// with the number of tokens.
+    /// Limits the pairs of tokens and experts that are computed together, so that their rows fit
+    /// one binding and do not grow with the number of tokens.
     pub(crate) fn with_parts(self, info: &DeviceInfo) -> Self {
-        let columns = Self::stride(self.embedding.max(self.activated).max(self.gate_up));
+        // As in `floats`: other models have no row of `gate_up` per pair.
+        let gate_up = if self.features.native_kernels || self.ungated_experts { self.gate_up } else { 0 };
+        let columns = Self::stride(self.embedding.max(self.activated).max(gate_up));
         let bytes = 4 * (self.experts_per_token * columns) as u64;
         let most = (max_binding(info).min(MAX_PAIR_BYTES) / bytes.max(1)) as usize;
         let most = most.min(MAX_PAIRS / self.experts_per_token.max(1));
@@ -303,12 +305,12 @@ impl ScratchSizes {
         ]
     }
 
-    /// Rows of all planes of few values. With time mixing, each input has two of them.
+    /// Rows of all low-rank planes. With time mixing, each input has two of them.
     fn low_rank_rows(&self) -> usize {
         if self.planes == 1 { self.tokens } else { 2 * self.plane_rows() }
     }
 
-    /// Rows of all planes of inputs. Each plane is aligned for a binding of its own.
+    /// Rows of all planes of inputs. Each plane is aligned, so that it can be a binding.
     fn plane_rows(&self) -> usize {
         if self.planes == 1 { self.tokens } else { self.planes * self.tokens.next_multiple_of(MAX_ALIGNMENT / GROUP) }
     }
@@ -338,7 +340,7 @@ impl ScratchSizes {
         Self::stride(if self.weighted_input { self.activated.max(self.embedding) } else { self.activated })
     }
 
-    /// Pairs of a token and a head with a latent.
+    /// Number of pairs of a token and a head with a latent.
     fn head_pairs(&self) -> usize {
         self.tokens * self.latent_heads
     }
@@ -425,8 +427,8 @@ pub(crate) struct Scratch {
     pub(crate) normed: RowBuffer,
     /// Queries, keys and values, or the projected inputs of another mixer.
     pub(crate) qkv: RowBuffer,
-    /// Queries, keys and values after a convolution; with a latent, absorbed queries. Planes of shifted
-    /// inputs with time mixing.
+    /// Queries, keys and values after a convolution; with a latent, absorbed queries; with time
+    /// mixing, planes of shifted inputs.
     pub(crate) convolved: RowBuffer,
     /// Output of attention, or of a recurrence.
     pub(crate) attended: RowBuffer,
@@ -454,7 +456,7 @@ pub(crate) struct Scratch {
     /// The normalized input of a feed-forward block that is parallel to attention, or of a router
     /// or shared expert with its own norm.
     pub(crate) parallel: RowBuffer,
-    /// Results of projections to few values; planes with time mixing.
+    /// Results of low-rank down projections; with time mixing, planes of them.
     pub(crate) low_rank: RowBuffer,
     /// Results of attention over splits of the KV cache.
     pub(crate) attention_splits: BufferRange,

@@ -80,10 +80,10 @@ impl LayerBuilder<'_> {
             norm: self.norm(&block.norm, block.output.matrix.outputs())?,
             projections: self.exact_concatenated(&[&block.channels, &block.gate])?,
             convolution: self.short_convolution(&block.convolution, windows, LmShortConv::SILU)?,
-            step_down: self.exact_linear(&block.step_down)?,
+            step_down: self.exact_linear(&block.step_down, 0)?,
             vectors,
             norms,
-            step: self.exact_linear(&step)?,
+            step: self.exact_linear(&step, 0)?,
             rank,
             scan: LmSsmScan {
                 heads: 1,

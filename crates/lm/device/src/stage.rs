@@ -119,7 +119,8 @@ impl Stage {
         let streams = config.model.streams.as_ref();
         let streams = streams.map(|block| DeviceStreams::new(&builder, block, device, tokens)).transpose()?;
         let head = if config.layers.end == config.model.layers.len() {
-            // The CPU looks embeddings up in the file, and so does the host those that are rounded.
+            // The CPU looks up embeddings in the file. So does the host if the device would round
+            // them.
             let tied = config.model.embedding == config.model.output.matrix
                 && !builder.loader.rounds(&config.model.output.matrix)?
                 && config.model.is_causal()

@@ -124,7 +124,7 @@ impl LayerBuilder<'_> {
         correct.extend(self.loader.host_floats(&block.correct_scale)?);
         Ok(DeviceStreamMixing {
             router_norm: self.norm(&block.router_norm, embedding)?,
-            router: self.exact_linear(&block.router)?,
+            router: self.exact_linear(&block.router, 0)?,
             mix: LmMixStreams {
                 columns: embedding as u32,
                 streams: count as u32,

@@ -2,22 +2,22 @@
 
 use roci_hal::BufferRange;
 use roci_kernels::params::{LmGatedRmsNorm, LmGlu, LmShortConv, LmWkv};
-use roci_lm::architecture::blocks::{Linear, LowRankVector, OutputGate, TimeMix, Vector};
+use roci_lm::architecture::blocks::{FeedForwardGate, Linear, LowRankVector, TimeMix, Vector};
 
 use crate::Error;
 use crate::layer::{DeviceLinear, LayerBuilder};
 use crate::norms::DeviceNorm;
 use crate::recurrent::DeviceConvolution;
 
-/// Exponent of a decay whose score is large: `-1 / √e`, as in llama.cpp.
+/// Exponent of the decay in the limit of a large score: `-1 / √e`, as in llama.cpp.
 const DECAY: f32 = -0.606_531;
 /// Minimum of the norm of a removal key.
 pub(crate) const EPSILON: f32 = 1e-12;
 
-/// Inputs with a token shift of their own, in planes of a buffer. In RWKV 6 the last one is the input
-/// from which the others are computed.
+/// Inputs with their own token shifts, each a plane of a buffer. In RWKV 6, the last one is the
+/// input from which the others are computed.
 pub(crate) const PLANES: usize = 6;
-/// Planes of few values: one for each input, then as many after an activation.
+/// Low-rank planes: one for each input, then as many after an activation.
 pub(crate) const LOW_RANK_PLANES: usize = 2 * PLANES;
 
 /// Columns of the projections, in units of the embedding length. The first layer writes its values
@@ -39,14 +39,14 @@ pub(crate) fn projected_columns(values: usize) -> usize {
     (Column::Gate as usize + 1) * values
 }
 
-/// The longest vector between two projections.
+/// Maximum rank of the low-rank projections.
 pub(crate) fn low_rank_columns(block: &TimeMix) -> usize {
     let gate = block.gate.iter().map(|[down, _]| down);
     let vectors = [&block.decay, &block.rate, &block.value_mix].map(|vector| &vector.down);
     gate.chain(vectors).map(|linear| linear.matrix.outputs()).max().unwrap_or(0)
 }
 
-/// A vector that depends on a token by two projections.
+/// A vector that two low-rank projections compute from a token's input.
 #[derive(Clone)]
 pub(crate) struct DeviceLowRankVector {
     pub(crate) down: DeviceLinear,
@@ -55,7 +55,7 @@ pub(crate) struct DeviceLowRankVector {
     pub(crate) activation: Option<LmGlu>,
 }
 
-/// What reads an input with a token shift of its own.
+/// The projections of an input with its own token shift.
 #[derive(Clone, Default)]
 pub(crate) struct ShiftedProjections {
     pub(crate) linear: Option<DeviceLinear>,
@@ -68,7 +68,8 @@ pub(crate) struct DeviceTimeMix {
     pub(crate) norm: DeviceNorm,
     /// Token shifts, whose results are planes.
     pub(crate) shifts: DeviceConvolution,
-    /// Projections of the shifted input to the factors of the token shifts of all planes, in RWKV 6.
+    /// Projections of the shifted input to the factors of the token shifts of all planes, in RWKV
+    /// 6.
     pub(crate) dynamic_shifts: Vec<DeviceLowRankVector>,
     /// The projections of each plane.
     pub(crate) projections: Vec<ShiftedProjections>,
@@ -106,7 +107,7 @@ impl LayerBuilder<'_> {
         let values = block.values();
         let column = |column: Column| column as usize * values;
         let count = |column: Column| (column as usize * values) as u32;
-        let linear = |linear: &Linear, to: Column| self.linear(linear, column(to)).map(Some);
+        let linear = |linear: &Linear, to: Column| self.exact_linear(linear, column(to)).map(Some);
         let low_rank = |vector: &LowRankVector, to: Column, activation: Option<u32>| {
             self.biased_vector(vector, column(to), activation).map(Some)
         };
@@ -191,8 +192,8 @@ impl LayerBuilder<'_> {
     ) -> Result<DeviceLowRankVector, Error> {
         let width = down.matrix.outputs() as u32;
         Ok(DeviceLowRankVector {
-            down: self.linear(down, 0)?,
-            up: self.linear(up, offset)?,
+            down: self.exact_linear(down, 0)?,
+            up: self.exact_linear(up, offset)?,
             activation: activation.map(|activation| LmGlu { width, activation, ..LmGlu::default() }),
         })
     }
@@ -219,7 +220,11 @@ impl LayerBuilder<'_> {
     }
 
     /// The token shifts of a feed-forward block: of its input, and of that of its gate.
-    pub(crate) fn channel_shift(&self, shift: &Vector, gate: Option<&OutputGate>) -> Result<DeviceConvolution, Error> {
+    pub(crate) fn channel_shift(
+        &self,
+        shift: &Vector,
+        gate: Option<&FeedForwardGate>,
+    ) -> Result<DeviceConvolution, Error> {
         let shifts: Vec<&Vector> = [shift].into_iter().chain(gate.map(|gate| &gate.token_shift)).collect();
         self.token_shifts(&shifts, self.state_buffer(4 * shift.values.len() as u64)?)
     }

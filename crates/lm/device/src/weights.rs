@@ -199,7 +199,7 @@ impl<'a> WeightLoader<'a> {
         Self { from_file, ..self }
     }
 
-    /// Converts float types to 16-bit floats.
+    /// Sets which float types become 16-bit floats.
     pub(crate) fn with_half_floats(self, half_floats: HalfFloats) -> Self {
         Self { half_floats, ..self }
     }
@@ -208,7 +208,7 @@ impl<'a> WeightLoader<'a> {
         Ok(self.file.expect_tensor(&matrix.tensor)?.info().kind())
     }
 
-    /// Whether the device has other values than the file where F16 represents the matrix.
+    /// Whether the device rounds the matrix, if its values are in the range of F16.
     pub(crate) fn rounds(&self, matrix: &Matrix) -> Result<bool, Error> {
         let kind = self.kind(matrix)?;
         Ok(kind == Type::F32 && self.half_floats.includes(kind))
@@ -434,8 +434,8 @@ impl<'a> WeightLoader<'a> {
         Ok(Some(Storage::InPlace { file: buffer.whole(), kind, segments, scale }))
     }
 
-    /// Has [`finish`](Self::finish) read a mapped range, so that the first token is as fast as the
-    /// next one; not if that would evict other pages.
+    /// Schedules a mapped range to be read by [`finish`](Self::finish), so that the first token is
+    /// as fast as later ones. Does nothing if that would evict other pages.
     pub(crate) fn fault_in(&self, range: BufferRange) {
         if self.from_file {
             self.progress.add(range.length());
@@ -465,7 +465,8 @@ impl<'a> WeightLoader<'a> {
         Ok(files.entry(location.index).or_insert(mapped).clone())
     }
 
-    /// A buffer for rows that are packed for CPU-only kernels, and the work that this takes.
+    /// Allocates a buffer for rows in the layout of CPU-only kernels, and describes how to pack
+    /// them.
     fn packed<'f>(
         &self,
         rows: &MatrixRows<'_>,
@@ -494,7 +495,7 @@ impl<'a> WeightLoader<'a> {
         }
     }
 
-    /// Packs what is to be packed, and waits until all uploads are complete.
+    /// Completes all pending packing and reading, and waits for all uploads.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         std::mem::take(&mut *self.pending()).run(self.progress)?;
         self.upload.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(Ok(()), UploadQueue::finish)
@@ -519,14 +520,14 @@ fn row_slices<'f>(rows: &MatrixRows<'_>, tensors: &[(&'f [u8], usize)]) -> Vec<&
 }
 
 /// The magnitudes of all weights of a float type.
-fn range(rows: &MatrixRows<'_>, tensors: &[(&[u8], usize)], kind: Type) -> half_floats::Range {
-    let all = Mutex::new(half_floats::Range::default());
+fn range(rows: &MatrixRows<'_>, tensors: &[(&[u8], usize)], kind: Type) -> half_floats::Magnitudes {
+    let all = Mutex::new(half_floats::Magnitudes::default());
     in_threads(rows.count(), |ranges, threads| {
         for range in ranges {
             let all = &all;
             threads.spawn(move || {
-                let of = |row| half_floats::Range::of_row(kind, rows.row(tensors, row));
-                let part = range.map(of).fold(half_floats::Range::default(), half_floats::Range::and);
+                let of = |row| half_floats::Magnitudes::of_row(kind, rows.row(tensors, row));
+                let part = range.map(of).fold(half_floats::Magnitudes::default(), half_floats::Magnitudes::and);
                 let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
                 *all = all.and(part);
             });

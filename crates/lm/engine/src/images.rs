@@ -24,8 +24,8 @@ const MAX_KNOWN: usize = 1 << 16;
 pub enum ImagePositions {
     /// The same as for text tokens.
     Causal,
-    /// Positions as for text tokens; rows of the image attend to each other, in the layers of the
-    /// model that allow it.
+    /// Positions as for text tokens; rows of the image attend to each other in the layers that
+    /// allow it.
     Bidirectional,
     /// Three rotary positions (M-RoPE): the position of the image, the same plus the line, and the
     /// same plus the column. The position of the text after the image is that of the image plus the

@@ -1,5 +1,5 @@
 //! The tokenizer of RWKV: the longest token that matches, byte by byte. Tokens are arbitrary bytes,
-//! which files write with escapes.
+//! written with escapes in the file.
 
 use crate::vocabulary::Vocabulary;
 
@@ -46,7 +46,8 @@ impl Rwkv {
     }
 }
 
-/// The bytes of a token: `\t`, `\n`, `\r`, `\x0a`, and any other character after a backslash as itself.
+/// The bytes of a token: `\t`, `\n`, `\r`, `\x0a`, and any other character after a backslash stands
+/// for itself.
 pub(crate) fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -10,8 +10,8 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 /// Maximum decoded size in bytes: a small file can claim any size. 8-bit colors have room for 178
 /// million pixels.
 const MAX_BYTES: usize = 1 << 29;
-/// Maximum scans of a JPEG file. A scan can take a few bytes and time for the whole image; files
-/// have about ten.
+/// Maximum number of scans of a JPEG file; usual files have about ten. A scan of a few bytes can
+/// take as long as one of the whole image.
 const MAX_SCANS: usize = 256;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -110,7 +110,7 @@ fn jpeg(bytes: &[u8]) -> Result<Image, String> {
 }
 
 /// The number of scans before the end marker of a JPEG file; `None` if either is missing. Files may
-/// have other data behind it, such as the video of a moving photo.
+/// have other data after it, such as the video of a motion photo.
 fn scans(bytes: &[u8]) -> Option<usize> {
     // The first marker is the start of the image.
     let (mut at, mut scans) = (2, 0);
@@ -245,7 +245,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_follows_a_jpeg_image_is_ignored() {
+    fn data_after_a_jpeg_image_is_ignored() {
         let baseline = include_bytes!("../tests/images/baseline.jpg");
         let moving = [&baseline[..], &[0xff, 0xda].repeat(2 * MAX_SCANS)].concat();
         assert_eq!(decode(&moving), decode(baseline));

@@ -139,7 +139,7 @@ impl Description {
     /// Checks the size of the largest image.
     fn check_sizes(&self) -> Result<(), Error> {
         let (rows, key, value) = match (self.projector.size, self.windows) {
-            // A strip, whose windows consist of padding but for one line.
+            // A strip, whose windows consist of padding except for one line.
             (Size::Dynamic { max, .. }, Some(windows)) => {
                 (windows.side.saturating_mul(max as usize), "clip.vision.window_size", windows.side)
             }

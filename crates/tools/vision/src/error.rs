@@ -88,6 +88,9 @@ impl Hint for Error {
                 "the mmproj file is damaged: download it again; or the device computes wrongly: use another device"
                     .into()
             }
+            Self::Image(reason) if ["limit", "at most", "too l"].iter().any(|part| reason.contains(part)) => {
+                "scale the image down, or save it again".into()
+            }
             Self::Image(_) => "give a PNG or JPEG file".into(),
             Self::Output { .. } => "this is a bug in roci: please report it with the name of the model".into(),
         })

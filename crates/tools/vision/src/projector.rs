@@ -81,7 +81,7 @@ pub(crate) enum Head {
     /// The product with the square root of the width, the offsets and factors of the file, RMS norm
     /// without weights, and a product with `mm.input_projection.weight`.
     Standardized,
-    /// RMS norm without weights and a product with `mm.input_projection.weight`.
+    /// RMS norm without weights, then a product with `mm.input_projection.weight`.
     PlainNorm,
     /// Two products with GELU between them: `mm.{0}` and `mm.{1}`.
     Mlp(u32, u32),
@@ -97,7 +97,7 @@ pub(crate) enum Head {
 pub enum Positions {
     /// Consecutive positions; a row attends to those before it.
     Causal,
-    /// Consecutive positions; rows of the image attend to each other, in the layers of the language
+    /// Consecutive positions; rows of the image attend to each other in the layers of the language
     /// model that allow it.
     Bidirectional,
     /// Three rotary positions (M-RoPE): the position of the image, and the line and column in its

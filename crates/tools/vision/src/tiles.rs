@@ -7,9 +7,9 @@ use crate::Error;
 use crate::description::check;
 use crate::projector::Size;
 
-/// The key of the length of the longest side in pixels.
+/// Metadata key: length of the longest side in pixels.
 pub(crate) const PREPROCESSED: &str = "clip.vision.preproc_image_size";
-/// The key of the maximum number of tiles of an image.
+/// Metadata key: maximum number of tiles of an image.
 pub(crate) const MAX_TILES: &str = "clip.vision.preproc_max_tiles";
 /// Maximum number of tiles of an image in a file.
 const LIMIT: u32 = 256;

@@ -1,4 +1,4 @@
-//! Damaged and hostile mmproj files: each ends in an error of one line, or in rows.
+//! Damaged and hostile mmproj files: each yields rows, or an error of one line.
 
 use std::error::Error;
 
@@ -35,7 +35,7 @@ fn outcome(bytes: &[u8], device: &Device) -> Option<roci_vision::Error> {
 }
 
 #[test]
-fn mutated_files_end_in_one_line() -> Result<(), Box<dyn Error>> {
+fn mutated_files_give_rows_or_a_one_line_error() -> Result<(), Box<dyn Error>> {
     let device = cpu()?;
     // A linear congruential generator.
     let mut state = 1u64;
@@ -83,7 +83,7 @@ fn mutated_files_end_in_one_line() -> Result<(), Box<dyn Error>> {
 }
 
 #[test]
-fn sizes_that_would_take_all_memory_are_refused() -> Result<(), Box<dyn Error>> {
+fn oversized_images_are_refused() -> Result<(), Box<dyn Error>> {
     let device = cpu()?;
     let number = |value: u32| Value::U32(value);
     for (case, part) in [

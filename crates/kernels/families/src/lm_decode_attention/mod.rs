@@ -1,5 +1,5 @@
 //! `lm_decode_attention_*` and `lm_decode_attention4_*`: attention of one token per sequence, fused
-//! with RoPE and the store.
+//! with RoPE and the store to the KV cache.
 
 mod cases;
 
@@ -58,7 +58,8 @@ constants! {
 }
 
 impl LmDecodeAttention {
-    /// Query heads that share the keys and values that a workgroup of `lm_decode_attention4_*` reads.
+    /// Maximum query heads per workgroup of `lm_decode_attention4_*`. They share the keys and
+    /// values that it reads.
     pub const HEADS: u32 = 4;
 
     /// Fuses both kernels for a batch of one token per sequence. `None` for unsupported head sizes.
@@ -90,7 +91,7 @@ impl LmDecodeAttention {
         })
     }
 
-    /// Workgroup counts of `lm_decode_attention4_*`, of which each handles up to
+    /// Workgroup counts of `lm_decode_attention4_*`. Each workgroup computes up to
     /// [`HEADS`](Self::HEADS) query heads of a KV head.
     pub fn grouped_grid(&self) -> [u32; 3] {
         let groups = (self.heads / self.kv_heads.max(1)).div_ceil(Self::HEADS);

@@ -1,4 +1,4 @@
-//! `lm_gated_rms_norm`: RMS norm or layer norm of heads with a gate, for the outputs of gated delta
+//! `lm_gated_rms_norm`: gated RMS norm or layer norm of each head, for the outputs of gated delta
 //! nets, state spaces and RWKV.
 
 use crate::cases::lm::APPROXIMATE;
@@ -8,8 +8,8 @@ use crate::{Family, MAX_GROUPS, Params};
 
 constants! {
     /// `lm_gated_rms_norm`: `y[t, c] = rms_norm(head of x[t, c]) * weight[i] * silu(gates[t, c])`,
-    /// where `i` is the index of column `c` in its head. Flags change the order, the norm, the weights
-    /// and the gate.
+    /// where `i` is the index of column `c` in its head. Flags change the order, the norm, the
+    /// weights and the gate.
     pub struct LmGatedRmsNorm {
         /// Rows.
         pub tokens: u32,
@@ -39,9 +39,9 @@ impl LmGatedRmsNorm {
     pub const EACH_HEAD: u32 = 2;
     /// No norm: `y = x * silu(gates)`. Weights are not read.
     pub const UNNORMED: u32 = 4;
-    /// The sigmoid of gates instead of their SiLU.
+    /// Multiplies by the sigmoid of gates instead of their SiLU.
     pub const SIGMOID: u32 = 8;
-    /// Gates as they are.
+    /// Multiplies by gates without an activation.
     pub const LINEAR: u32 = 16;
     /// No gates.
     pub const UNGATED: u32 = 32;

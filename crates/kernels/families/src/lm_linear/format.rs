@@ -150,13 +150,13 @@ impl WeightFormat {
         self as u32 >= Self::Q50 as u32
     }
 
-    /// Whether codes have four bits, in whole uvec4s per group.
+    /// Whether codes have four bits and the codes of a group fill whole `uvec4`s.
     pub fn has_nibbles(self) -> bool {
         !self.is_float() && !self.is_compact() && self != Self::Q8
     }
 
     /// Whether kernels on matrix units exist for the format. F32 and BF16 have a greater range than
-    /// the f16 of matrix units; language models store matrices that f16 represents as F16.
+    /// the f16 of matrix units; language models store matrices in the range of f16 as F16.
     pub fn has_coopmat(self) -> bool {
         !matches!(self, Self::F32 | Self::Bf16)
     }

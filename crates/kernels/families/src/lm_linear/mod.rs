@@ -83,11 +83,13 @@ impl LmLinear {
     pub const VECTOR_ROWS: u32 = 8;
     /// Tokens per workgroup of `lm_matvec8_i8_*`.
     pub const VECTOR8_TOKENS: u32 = 8;
-    /// Times 0, 1 or 2: the teams of `lm_matvec8_i8_*` have 32, 64 or 128 invocations.
+    /// Unit of the team size of `lm_matvec8_i8_*`: 0, 1 or 2 times this is a team of 32, 64 or 128
+    /// invocations, which split the columns.
     pub const TEAMS: u32 = 64;
     /// Rows per workgroup of `lm_matvec8_i8_*` times the size of its teams.
     const VECTOR8_ROWS: u32 = 512;
-    /// Workgroups of `lm_matvec8_i8_*` per compute unit below which teams are larger.
+    /// Minimum number of workgroups of `lm_matvec8_i8_*` per compute unit; if there are fewer,
+    /// teams are larger.
     const VECTOR8_GROUPS: u32 = 3;
     /// Rows and tokens per tile of `lm_matmul_*`.
     pub const TILE: u32 = 64;
@@ -112,7 +114,7 @@ impl LmLinear {
     }
 
     /// Columns per step of `lm_matmul_coopmat16_*` or `lm_matmul_coopmat32_*` with this format; the
-    /// last step may be partial. `tokens` is that of the tile.
+    /// last step may be partial. `tokens` is the number of tokens per tile.
     pub fn small_coopmat_step(format: WeightFormat, tokens: u32) -> u32 {
         match format.has_nibbles() {
             true => 8 * tokens,
@@ -163,8 +165,8 @@ impl LmLinear {
         [self.token_tiles(Self::VECTOR8_TOKENS), self.rows.div_ceil(Self::VECTOR8_ROWS / team), 1]
     }
 
-    /// With the smallest teams that occupy a GPU with `units` compute units, for `lm_matvec8_i8_*`.
-    /// Each invocation has columns even in larger teams.
+    /// Selects the smallest teams of `lm_matvec8_i8_*` that occupy a GPU with `units` compute
+    /// units. Teams never have invocations without columns.
     pub fn with_teams(self, units: u32) -> Self {
         let larger = |teams: u32| Self { flags: self.flags + teams * Self::TEAMS, ..self };
         let most = (self.columns / 32).checked_ilog2().unwrap_or(0).saturating_sub(5).min(2);
@@ -200,8 +202,9 @@ impl LmLinear {
         self.best_column_splits(self.coopmat_grid(), 2 * units, Self::COOPMAT_STEP, most)
     }
 
-    /// The best number of column splits for `lm_matmul_coopmat16_*` or `lm_matmul_coopmat32_*`, which
-    /// have this tile and steps of `step` columns, at most `most`, on a GPU with `units` compute units.
+    /// The best number of column splits for `lm_matmul_coopmat16_*` or `lm_matmul_coopmat32_*`,
+    /// which have this tile and steps of `step` columns, at most `most`, on a GPU with `units`
+    /// compute units.
     pub fn small_coopmat_column_splits(&self, tile: [u32; 2], step: u32, units: u32, most: u32) -> u32 {
         let grid = self.small_coopmat_grid(tile);
         // Tiles that fill the GPU several times leave little of it idle in the last round.

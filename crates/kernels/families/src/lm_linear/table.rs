@@ -37,8 +37,8 @@ macro_rules! quantized_variants {
     };
 }
 
-/// The variants of a kernel for the quantized formats of `lm_weights.wgsl` with four bits per code, in
-/// the order of [`WeightFormat`].
+/// The variants of a kernel for the quantized formats of `lm_weights.wgsl` with four bits per code,
+/// in the order of [`WeightFormat`].
 macro_rules! nibble_variants {
     ($prefix:literal) => {
         compact_variants!(@list $prefix [];

@@ -11,7 +11,7 @@ constants! {
     ///
     /// The state has the inputs before the first token of a sequence; without a state they are
     /// zero. The state of a slot is `taps - 1` rows of `channels` floats, oldest first. Biases
-    /// follow the weights. With several copies, the weights of each follow those of the one before.
+    /// follow the weights. With several copies, the weights of all copies come before the biases.
     pub struct LmShortConv {
         /// Number of sequences.
         pub sequences: u32,
@@ -33,7 +33,8 @@ constants! {
         pub y_stride: u32,
         /// Workgroups that share the tokens of a sequence.
         pub splits: u32,
-        /// Sum of [`Self::SILU`], [`Self::BIAS`], [`Self::GATED`], [`Self::SHIFT`] and [`Self::KEEP`].
+        /// Sum of [`Self::SILU`], [`Self::BIAS`], [`Self::GATED`], [`Self::SHIFT`] and
+        /// [`Self::KEEP`].
         pub flags: u32,
         /// Sets of weights, each of which computes a plane of `y`; at least 1.
         pub copies: u32,
@@ -51,10 +52,10 @@ impl LmShortConv {
     pub const BIAS: u32 = 2;
     /// Gates of inputs and results.
     pub const GATED: u32 = 4;
-    /// Two taps whose weights depend on the token: `y = x + (the x before - x) * y`. No weights are read,
-    /// and no other flags but [`Self::KEEP`] have an effect.
+    /// Two taps whose weights depend on the token: `y[t] = x[t] + (x[t - 1] - x[t]) * y[t]`. No
+    /// weights are read, and of the other flags only [`Self::KEEP`] has an effect.
     pub const SHIFT: u32 = 8;
-    /// The state is not written.
+    /// Does not write the state.
     pub const KEEP: u32 = 16;
 
     /// The number of splits for this number of tokens in all sequences.

@@ -1,7 +1,7 @@
 //! Test cases of `lm_wkv`.
 //!
 //! States must match bit for bit, although they are sums with exponentials. So the last token of
-//! each sequence decays the state to zero, has a rate of zero, and integers as keys and values. The
+//! each sequence decays the state to zero, and has a rate of zero and integer keys and values. The
 //! final state is then exact in any order of computation. The outputs depend on the states of all
 //! other tokens.
 

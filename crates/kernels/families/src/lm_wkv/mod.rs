@@ -10,8 +10,8 @@ constants! {
     /// `lm_wkv`: the recurrence of RWKV, token by token.
     ///
     /// Each head has a matrix `S` of `length` rows of `length` floats in each slot. With the
-    /// receptance `r`, the key `k`, the value `v`, the decay score `w` and the rate score of a token,
-    /// and products of vectors element by element, [`Self::WKV7`] is:
+    /// receptance `r`, the key `k`, the value `v`, the decay score `w` and the rate score of a
+    /// token, and products of vectors element by element, [`Self::WKV7`] is:
     ///
     /// ```text
     /// a = sigmoid(rate score)
@@ -61,16 +61,16 @@ constants! {
         pub decays_offset: u32,
         /// Column of the first rate score.
         pub rates_offset: u32,
-        /// Column of the first mix score; the values of the first layer follow the mix scores. 0 for
-        /// none.
+        /// Column of the first mix score; the values of the first layer follow the mix scores. 0
+        /// for none.
         pub mix_offset: u32,
         /// Row stride of `y` in floats.
         pub y_stride: u32,
-        /// Exponent of a decay whose score is large.
+        /// Exponent of the decay in the limit of a large score.
         pub decay: f32,
-        /// Minimum of the L2 norm of a removal key, above 0 also where there is none.
+        /// Minimum of the L2 norm of a removal key; above 0 also for kinds without removal keys.
         pub epsilon: f32,
-        /// Factor of what is read from the state.
+        /// Factor of the values read from the state.
         pub scale: f32,
     }
 }

@@ -150,8 +150,8 @@ pub struct LmEmbedPacked {
     pub scale: f32,
 }
 
-/// `lm_read_ahead`: asks the system to read the pages of its binding, a range of a mapped file,
-/// without waiting for them.
+/// `lm_read_ahead`: asks the operating system to read the pages of its binding, a range of a mapped
+/// file, without waiting for them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct LmReadAhead {

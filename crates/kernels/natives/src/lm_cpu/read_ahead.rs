@@ -1,4 +1,4 @@
-//! Requests for pages of a mapped file, and `lm_read_ahead`, which makes them on another thread.
+//! Read-ahead of mapped files, and `lm_read_ahead`, which requests pages on another thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -18,17 +18,18 @@ pub(crate) const NATIVE_ONLY_KERNELS: &[(&str, usize, KernelFactory)] =
 
 /// Alignment of requested ranges: the largest default page size of any system.
 const PAGE: usize = 64 << 10;
-/// Bytes of one call. Linux reads no more than the read-ahead window of the disk for one call: by
-/// default as much as this.
+/// Bytes per request. For each, Linux reads at most the read-ahead window of the disk, which is
+/// this large by default.
 const STEP: usize = 128 << 10;
-/// Maximum number of ranges that wait for the thread. Where the disk is slower than the products,
-/// further ones are read on first access.
+/// Maximum number of queued ranges. If the disk is slower than the products, further ranges are
+/// read on first access.
 const MAX_WAITING: usize = 64;
 
 /// Bytes requested so far.
 static REQUESTED: AtomicU64 = AtomicU64::new(0);
 
-/// Address and length of ranges, for the thread that requests them: a call may wait for the disk.
+/// Queue of ranges (address and length) for the thread that requests them, because a request may
+/// wait for the disk.
 static WAITING: LazyLock<Option<SyncSender<(usize, usize)>>> = LazyLock::new(|| {
     let (sender, receiver) = sync_channel(MAX_WAITING);
     let serve = move || receiver.into_iter().for_each(|(start, length)| read_ahead(start, length));
@@ -36,13 +37,13 @@ static WAITING: LazyLock<Option<SyncSender<(usize, usize)>>> = LazyLock::new(|| 
     started.ok().map(|_| sender)
 });
 
-/// Bytes of mapped files that kernels of this process have asked the system to read.
+/// Bytes of mapped files that kernels of this process have requested.
 pub fn requested_bytes() -> u64 {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// Asks the system to read the pages of a range of addresses that are not in memory, without waiting
-/// for them. A range that is not of a mapped file is ignored.
+/// Asks the operating system to read the pages of a range of addresses that are not in memory,
+/// without waiting for them. Ranges outside mapped files are ignored.
 pub(super) fn read_ahead(start: usize, length: usize) {
     let end = start.saturating_add(length);
     for at in (start - start % PAGE..end).step_by(STEP) {
@@ -67,6 +68,8 @@ unsafe impl NativeKernel for ReadAhead {
         let p: LmReadAhead = check::constants(launch)?;
         let [w] = check::bindings(launch)?;
         AccessRange::read::<u8>("w", w, Extent::count(p.bytes.into()))?;
+        // Workers are pinned, and a thread inherits that from its creator, so `run` must not start it.
+        LazyLock::force(&WAITING);
         Ok(usize::from(p.bytes > 0))
     }
 

@@ -351,7 +351,7 @@ impl Reference for Glu {
     const OUTPUTS: usize = 1;
 
     fn work_size(p: &LmGlu) -> Result<WorkSize, String> {
-        // A value takes as long as 64 bytes of memory traffic.
+        // The activation of a value costs as much as 64 bytes of memory traffic.
         let units = u64::from(p.tokens) * (p.width as usize).div_ceil(GLU_BLOCK) as u64;
         Ok(WorkSize { units, cost: 64 * GLU_BLOCK.min(p.width as usize) as u64 })
     }

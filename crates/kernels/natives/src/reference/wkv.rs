@@ -102,7 +102,7 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// The product of the receptance with the key, weighted by a factor per element.
+/// The dot product of receptance and key, weighted by a factor per element.
 fn share(receptance: &[f32], key: &[f32], weights: Option<&[f32]>) -> f32 {
     let weight = |at: usize| weights.and_then(|weights| weights.get(at)).copied().unwrap_or(1.0);
     receptance.iter().zip(key).enumerate().map(|(at, (r, key))| r * weight(at) * key).sum()
@@ -113,7 +113,7 @@ struct Vectors {
     value: Vec<f32>,
     key: Vec<f32>,
     decay: Vec<f32>,
-    /// Normalized; zero without removal, as `removed`.
+    /// Normalized. Zero without removal, as is `removed`.
     removal_key: Vec<f32>,
     removed: Vec<f32>,
 }
@@ -124,7 +124,7 @@ impl Vectors {
         Self { value: zeros(), key: zeros(), decay: zeros(), removal_key: zeros(), removed: zeros() }
     }
 
-    /// Everything but the value, from the key of the projection.
+    /// Computes all vectors but the value. `key` has the projected key.
     fn wkv7(&mut self, p: &LmWkv, rates: &[f32], scores: &[f32], [scales, shares]: [&[f32]; 2]) {
         let keys = self.key.iter().zip(scales);
         self.removal_key.iter_mut().zip(keys).for_each(|(to, (key, scale))| *to = key * scale);
@@ -142,13 +142,13 @@ impl Vectors {
     }
 }
 
-/// The update of a head's state by a token, and what the token reads.
+/// Updates the state of a head with a token, and reads the token's output from it.
 struct Token<'a> {
     /// A row per element of the value.
     matrix: &'a mut [f32],
     vectors: &'a Vectors,
     receptance: &'a [f32],
-    /// If the state is read before the update: the share of the value that is added.
+    /// If the state is read before the update: the factor of the value in the output.
     before: Option<f32>,
     y: &'a mut [f32],
 }

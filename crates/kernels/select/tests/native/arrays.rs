@@ -261,6 +261,6 @@ fn small_work_is_one_part_and_large_work_uses_all_workers() {
     };
     assert_eq!(parts(0, 8), 0);
     assert_eq!(parts(1, 8), 1);
-    assert_eq!(parts(16 << 10, 8), 1);
+    assert_eq!(parts(8 << 10, 8), 1);
     assert!(parts(4 << 20, 8) >= 16);
 }

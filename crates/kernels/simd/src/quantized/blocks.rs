@@ -7,8 +7,8 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group<const WORDS: usize, S> {
     /// Codes. Bytes: eight words of four columns. Nibbles: four words, with the first 16 columns in
-    /// the low nibbles and the last 16 in the high ones; then the words of further bits, if codes
-    /// have some.
+    /// the low nibbles and the last 16 in the high ones; then the words of the bits above the
+    /// nibbles, if there are any.
     pub(super) words: [u32; WORDS],
     /// Scales of the first and of the last 16 columns, as stored or to be rounded; the first is for
     /// all 32 where there is only one.
@@ -125,7 +125,8 @@ pub(super) fn q8_0(block: &[u8; 34], _: usize, _: [f32; 2]) -> Group<8, u16> {
     Group { words, scales: [read_u16(block, 0); 2], mins: [0; 2] }
 }
 
-/// The fifth bits of four columns, as the lowest bits, from a word that has one for each of 32 columns.
+/// The fifth bits of four columns, as the lowest bits, from a word that has one for each of 32
+/// columns.
 #[inline(always)]
 fn fifth_bits(bits: u32, j: usize) -> u32 {
     // No two of the sixteen bits of this product overlap.

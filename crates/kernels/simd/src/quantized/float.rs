@@ -19,7 +19,7 @@ pub(super) enum Kind {
 pub(super) struct FloatProduct {
     pub(super) kind: Kind,
     pub(super) weights: *const u8,
-    /// The end of the weights that the same thread reads after the panel.
+    /// End of the weights that this thread reads, the limit of prefetches.
     pub(super) end: *const u8,
     pub(super) columns: usize,
     pub(super) x: *const f32,

@@ -4,9 +4,10 @@
 //! codes of all groups: bytes, in lines of four columns ([`crate::int8`]), or nibbles, where the
 //! low nibbles of a line are columns of the first 16 of a group and the high ones the same columns
 //! of the last 16. Codes of five and six bits are nibbles, followed in each group by one line with
-//! the fifth bits, or two with the fifth and sixth ones ([`split_bits`]). Then come the scales of all groups, sixteen 16-bit floats each, or twice as many
-//! where each 16 columns have their own; then, where the type has them, the minimums, in the same
-//! layout. The end is padded to a cache line.
+//! the fifth bits, or by two lines with the fifth and sixth bits ([`split_bits`]). Then come the
+//! scales of all groups, sixteen 16-bit floats each, or twice as many where each 16 columns have
+//! their own; then, where the type has them, the minimums, in the same layout. The end is padded to
+//! a cache line.
 //!
 //! Floats are column-major within a panel: sixteen rows of a column are adjacent.
 //!
@@ -69,7 +70,8 @@ pub enum PackError {
 pub(crate) enum Encoding {
     /// Four bits each: indices into a table of codes.
     Nibbles(&'static [u8; 16]),
-    /// Nibbles, and some more bits above them. The sum of both and `bias` is the code.
+    /// Nibbles, and `bits` more bits above them. Together they are an integer; the code is that
+    /// plus `bias`.
     Split { bits: usize, bias: u8 },
     /// The codes.
     Bytes,
@@ -224,8 +226,8 @@ impl Format {
     }
 }
 
-/// Where the bits of a line of a group are that do not fit nibbles: the line of such bits, and the
-/// lowest bit in each of its bytes.
+/// Where the bits above the nibbles of a line are stored in its group: the index of the line of
+/// such bits, and their lowest bit in each of its bytes.
 #[inline(always)]
 pub(super) const fn split_bits(line: usize, bits: usize) -> (usize, usize) {
     (line * bits / 8, line * bits % 8)

@@ -70,7 +70,7 @@ pub struct MatrixProduct<'a> {
     pub y_stride: usize,
     /// Whether to add to `y` instead of overwriting it.
     pub add: bool,
-    /// The end of the panels that this thread computes now and next, up to which it may prefetch.
+    /// End of the panels that this thread computes now and next, the limit of prefetches.
     pub next_panels: usize,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Prefetcher {
     lines: usize,
     /// Bytes read so far whose counterparts in the next pages are prefetched.
     done: usize,
-    /// The end of what this thread reads. Lines behind it would be read for nothing.
+    /// End of the range that this thread reads. Prefetching lines after it would waste bandwidth.
     end: *const u8,
 }
 

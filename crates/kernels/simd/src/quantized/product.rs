@@ -18,7 +18,8 @@ pub(super) struct WeightPanel {
     /// Lines of codes: bytes, or nibbles if there is a table.
     pub(super) codes: *const u8,
     pub(super) table: Option<&'static [u8; 16]>,
-    /// Bits of a code above its nibble, which is then no index into a table; and the bias of codes.
+    /// Bits of a code above its nibble, and the bias of codes; both 0 if the nibble is an index
+    /// into a table.
     pub(super) split: usize,
     pub(super) bias: u8,
     /// Whether the table subtracts 8 from a nibble.
@@ -33,7 +34,7 @@ pub(super) struct WeightPanel {
     pub(super) groups: usize,
     /// Whether the weights are read for the first time, so that they come from memory.
     pub(super) streamed: bool,
-    /// The end of the weights that the same thread reads after the panel.
+    /// End of the weights that this thread reads, the limit of prefetches.
     pub(super) end: *const u8,
     /// Bytes between rows in place, whose blocks hold both scale and codes; `codes` is then the
     /// first row.
@@ -112,7 +113,7 @@ struct Storage {
     in_rows: bool,
     /// 4-bit codes.
     nibbles: bool,
-    /// Bits of a code above its nibble, if there are some.
+    /// Bits of a code above its nibble; 0 for other encodings.
     split: usize,
     /// A scale for each 16 columns.
     fine_scales: bool,

@@ -20,8 +20,8 @@ use crate::scratch::RowBuffer;
 /// More positions than any context has, but small enough that adding a position does not overflow.
 const MAX_AFTER: u32 = 1 << 30;
 
-/// Minimum number of splits for [`KernelId::decode_attention4`]. With fewer, the context is short, and
-/// more workgroups are faster than fewer reads.
+/// Minimum number of splits for [`KernelId::decode_attention4`]. With fewer, the context is short,
+/// and more workgroups are faster than fewer reads.
 const GROUPED_SPLITS: u32 = 2;
 
 impl<'a> StepRecorder<'a> {
@@ -109,7 +109,7 @@ impl<'a> StepRecorder<'a> {
         let norms = block.head_norms.as_ref().unwrap_or(&scratch.unused);
         let sinks = block.sinks.as_ref().unwrap_or(&scratch.unused);
         let (qkv, keys, values) = (&scratch.qkv.range, &block.keys, &block.values);
-        // Causal attention reads the inputs at the start, which `attention_offset` is a copy of.
+        // Causal attention reads the inputs at the start; those at `attention_offset` are a copy.
         let start = if non_causal { 4 * shape.attention_offset() as u64 } else { 0 };
         let attention_inputs = scratch.inputs.range(start, scratch.inputs.length() - start)?;
         // The kernel that combines splits reads f32.
@@ -158,7 +158,8 @@ impl<'a> StepRecorder<'a> {
         self.add_to_residual(&block.output, &input, block.post_norm.as_ref())
     }
 
-    /// Splits of the keys that a block sees, with a window at most one per so many tokens.
+    /// Number of splits of the keys; with a window, at most one per [`TOKENS_PER_SPLIT`] of its
+    /// tokens.
     fn splits(&self, block: &DeviceAttention) -> u32 {
         let window = block.attention.window as usize;
         let most = if window == 0 { usize::MAX } else { window.div_ceil(TOKENS_PER_SPLIT) };

@@ -213,7 +213,8 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
-    /// Selects the experts of each token by the scores in [`Scratch::gate_up`](crate::scratch::Scratch::gate_up).
+    /// Selects the experts of each token by the scores in
+    /// [`Scratch::gate_up`](crate::scratch::Scratch::gate_up).
     pub(super) fn select_experts(&mut self, experts: &DeviceExperts) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens as u32, self.scratch);
         let routing = LmMoeTopK { tokens, stride: scratch.gate_up.stride as u32, ..experts.routing };
@@ -223,8 +224,8 @@ impl StepRecorder<'_> {
     }
 
     /// Records the experts selected by the router. Adds the sum of their outputs to `target` or
-    /// overwrites it. Buffers with a row for each pair of a token and an expert have a limited size,
-    /// so many tokens are computed in parts.
+    /// overwrites it. Buffers with a row for each pair of a token and an expert have a limited
+    /// size, so many tokens are computed in parts.
     pub(super) fn routed_experts(
         &mut self,
         experts: &DeviceExperts,
@@ -235,7 +236,7 @@ impl StepRecorder<'_> {
         let (tokens, most) = (self.shape.tokens, self.scratch.expert_tokens.max(1));
         for first in (0..tokens).step_by(most) {
             if tokens > most {
-                // Converted rows are those of all tokens, or of the previous part.
+                // The converted input has the rows of all tokens or of the previous part.
                 self.state.input_changed();
             }
             let part = first..tokens.min(first + most);
@@ -245,7 +246,7 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
-    /// The experts of some tokens, whose rows are the first of `rows` and of the target.
+    /// The experts of some of the tokens. `rows` and the target start with their rows.
     fn expert_part(
         &mut self,
         experts: &DeviceExperts,

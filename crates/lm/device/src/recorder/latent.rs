@@ -163,8 +163,8 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
-    /// The tile for the products of heads, whose pairs are then grouped by head: once per step, as
-    /// tokens have the same heads in all layers.
+    /// The tile for the products of heads. Pairs are grouped by head once per step, because tokens
+    /// have the same heads in all layers.
     fn head_tile(&mut self, latent: &DeviceLatent, heads: usize) -> Result<Option<ExpertTile>, Error> {
         let (HeadMatrices::Planar(keys), HeadMatrices::Planar(values)) = (&latent.keys, &latent.values) else {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! The experts of a single token. Every product applies the norm itself and the shared expert runs
-//! beside the others: five steps that wait for each other instead of nine.
+//! The experts of a single token. Every product applies the norm itself, and the shared expert runs
+//! concurrently with the others: five dependent steps instead of nine.
 
 use super::StepRecorder;
 use super::feed_forward::flag;
@@ -82,7 +82,7 @@ impl StepRecorder<'_> {
         self.barrier();
         let activated = LinearInput::f32(&scratch.activated);
         self.expert_linear(down, &activated, &scratch.expert_outputs, 0, pairs(1))?;
-        // Nothing reads the residual stream meanwhile.
+        // Concurrent dispatches do not read the residual stream.
         if let Some((shared, _)) = shared {
             self.add_shared_expert(shared, &scratch.residual)?;
         }

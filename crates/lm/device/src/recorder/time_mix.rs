@@ -57,7 +57,7 @@ impl StepRecorder<'_> {
     fn shifted_projections(&mut self, block: &DeviceTimeMix) -> Result<(), Error> {
         let (tokens, scratch) = (self.shape.tokens, self.scratch);
         for (index, projections) in block.projections.iter().enumerate() {
-            // Files of models without gates may have the factors of their inputs.
+            // Files without gates may still have the token-shift factors of gate inputs.
             if projections.linear.is_none() && projections.low_rank.is_none() {
                 continue;
             }
@@ -84,7 +84,7 @@ impl StepRecorder<'_> {
         Ok(())
     }
 
-    /// The planes of few values after their activations.
+    /// The low-rank planes after their activations.
     fn activated_planes(&mut self, vectors: &[(usize, &DeviceLowRankVector)]) -> Result<Vec<RowBuffer>, Error> {
         let planes = &self.scratch.low_rank;
         let mut inputs = Vec::with_capacity(vectors.len());
@@ -140,8 +140,8 @@ impl StepRecorder<'_> {
         self.shift_tokens(&shifts, &scratch.normed, 0)
     }
 
-    /// Starts products with another input. Steps of several tokens and the CPU may convert it to
-    /// scratch memory that the products before read.
+    /// Prepares products with another input. Steps of several tokens and the CPU may convert it
+    /// into scratch memory that earlier products read.
     fn next_input(&mut self) {
         self.barrier_between_products();
         self.state.input_changed();
@@ -165,8 +165,8 @@ impl StepRecorder<'_> {
         self.scratch.convolved.plane(0, PLANES)
     }
 
-    /// Adds the output of a network, multiplied by its gate, to the residual stream. The gate reads the
-    /// second plane of shifted inputs.
+    /// Adds the output of a network, multiplied by its gate, to the residual stream. The gate reads
+    /// the second plane of shifted inputs.
     pub(super) fn add_gated(
         &mut self,
         down: &DeviceLinear,

@@ -12,7 +12,7 @@ use roci_lm::synthetic::{Case, Recipe, architectures};
 use roci_lm_device::{CacheType, DeviceModel, Options};
 use roci_testkit::tolerance::NormTolerance;
 
-use crate::{compare, devices, near_ties, tolerance};
+use crate::{compare, devices, expert_near_ties, tolerance};
 
 /// Lengths of prompts: with a few pairs of a token and an expert per expert, and with more than any
 /// tile has.
@@ -101,7 +101,7 @@ pub(crate) fn check(device: &Device, case: &Case) -> Result<(), String> {
             let what = format!("{length} tokens, packed dots {force_packed_dot}");
             let is_equal = |(row, expected): (&Vec<f32>, &Vec<f32>)| compare(row, expected, allowed, &what).is_ok();
             if !rows.iter().zip(&expected).all(is_equal) {
-                near_ties::compare_rows(&reference, &tokens, &rows, |_| allowed, &what)?;
+                expert_near_ties::compare_rows(&reference, &tokens, &rows, |_| allowed, &what)?;
             }
         }
     }

@@ -38,6 +38,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("nemotron_h-engine", |device| engine(device, &talking_recurrent()[2]));
         trial("jamba-engine", |device| engine(device, &talking_recurrent()[3]));
         trial("rwkv7-engine", |device| engine(device, &talking_recurrent()[4]));
+        trial("rwkv6-engine", |device| engine(device, &talking_recurrent()[5]));
         trial("hybrid-wide", |device| check(device, &wide(), CacheType::F16, None));
         trial("hybrid-q4_0", |device| check(device, &quantized(larger(), Type::Q4_0), CacheType::F16, None));
         trial("hybrid-cache-q8", |device| check(device, &hybrids().remove(2), CacheType::Q8, None));

@@ -105,7 +105,7 @@ fn read_ahead() -> Result<(), String> {
     if some == 0 || some % matrices != 0 {
         return Err(format!("{some} requests for {matrices} matrices"));
     }
-    // Another thread makes them. It drops some if the disk is slower than four steps.
+    // Another thread makes the requests. Some are dropped if the disk is slower than four steps.
     for _ in 0..1000 {
         if lm_cpu::requested_bytes() - before >= estimate.read_per_token {
             return Ok(());

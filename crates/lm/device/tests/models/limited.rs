@@ -1,4 +1,4 @@
-//! Devices that report smaller limits than they have, and tell which kernels they run.
+//! Devices that report smaller limits than they have, and record which kernels they run.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -11,8 +11,9 @@ mod binding_limits;
 mod devices;
 mod embedders;
 mod embeddings;
-mod expert_parts;
+mod expert_near_ties;
 mod expert_prompts;
+mod experts_in_parts;
 mod gemma;
 mod half_floats;
 mod host_experts;
@@ -22,7 +23,6 @@ mod images;
 mod in_place;
 mod latent;
 mod limited;
-mod near_ties;
 mod preload;
 mod recorded_logits;
 mod speculation;
@@ -86,11 +86,11 @@ fn main() -> ExitCode {
     trials.extend(adapters::trials());
     trials.extend(altered::trials());
     trials.extend(batches::trials());
-    trials.push(Trial::test("cpu/near-ties", || near_ties::choices_are_followed().map_err(Into::into)));
+    trials.push(Trial::test("cpu/near-ties", || expert_near_ties::near_tie_choices_are_accepted().map_err(Into::into)));
     trials.extend(preload::trials());
     trials.extend(embedders::trials());
     trials.extend(embeddings::trials());
-    trials.extend(expert_parts::trials());
+    trials.extend(experts_in_parts::trials());
     trials.extend(expert_prompts::trials());
     trials.extend(gemma::trials());
     trials.extend(hybrid::trials());
@@ -245,7 +245,7 @@ pub(crate) fn check_altered(
     for (text, (rows, expected)) in rows.iter().zip(&expected).enumerate() {
         let what = format!("sequence {text}");
         if case.recipe.experts.is_some() && case.recipe.gemma.is_none() {
-            near_ties::compare_rows(&reference, [one, other][text], rows, |at| tolerance(text, at), &what)?;
+            expert_near_ties::compare_rows(&reference, [one, other][text], rows, |at| tolerance(text, at), &what)?;
             continue;
         }
         let rows_of = rows.iter().zip(expected).enumerate();

@@ -51,7 +51,7 @@ impl Drafting {
 }
 
 /// Drafts one token after another for all sequences. `evaluate` returns the logits after the
-/// [`input`](Drafting::input) of each, which become as long as the vocabulary.
+/// [`input`](Drafting::input) of each, which are then cut to the length of the vocabulary.
 pub(super) fn draft(
     running: &[Sequence],
     drafting: &mut [Drafting],
@@ -71,7 +71,7 @@ pub(super) fn draft(
     }
 }
 
-/// The call that evaluates tokens of a sequence for a draft.
+/// The chunk that evaluates tokens of a sequence for a draft.
 pub(super) fn chunk<'a>((tokens, start): (&'a [u32], usize), sequence: &'a Sequence) -> Chunk<'a> {
     Chunk { tokens, start, pages: &sequence.pages, state: None, output: OutputKind::LastLogits }
 }

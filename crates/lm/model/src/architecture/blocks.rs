@@ -23,7 +23,7 @@ pub use delta_net::{DeltaNet, HeadOrder, ShortConvolution};
 pub use dynamic_time_mix::DynamicTimeMix;
 pub use encoder::{InputEmbedding, Pooled, PooledActivation, PooledLayer, PooledTokens, StreamNorms};
 pub use feed_forward::{
-    Activation, ExpertGroups, ExpertScores, FeedForward, FeedForwardKind, GatedFeedForward, OutputGate, Routing,
+    Activation, ExpertGroups, ExpertScores, FeedForward, FeedForwardGate, FeedForwardKind, GatedFeedForward, Routing,
     SharedExpert,
 };
 pub use gated_convolution::GatedConvolution;

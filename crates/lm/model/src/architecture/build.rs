@@ -9,7 +9,7 @@ use super::blocks::{Attention, HeadNorms, Layer, Linear, Matrix, Mixer, Norm, No
 use super::config::Config;
 use super::error::ModelError;
 use super::rope::Scaling;
-use super::traits::{ArchitectureTraits, HeadNormTraits, OutputGate};
+use super::traits::{ArchitectureTraits, AttentionGate, HeadNormTraits};
 
 /// Looks up tensors and checks them.
 pub(super) struct Builder<'a> {
@@ -270,7 +270,7 @@ impl<'a> Builder<'a> {
             let (projections, block) = self.latent(index, config)?;
             latent = Some(Box::new(block));
             projections
-        } else if self.traits.output_gate == OutputGate::BehindQueries {
+        } else if self.traits.output_gate == AttentionGate::InQueryProjection {
             let [query, gate] = self.interleaved(&name("attn_q"), [key_length, key_length], heads, embedding)?;
             output_gate = Some(gate);
             [query, linear("attn_k", outputs[1])?, linear("attn_v", outputs[2])?]
@@ -288,7 +288,7 @@ impl<'a> Builder<'a> {
             };
             [linear("attn_q", outputs[0])?, key, value]
         };
-        if self.traits.output_gate == OutputGate::Separate {
+        if self.traits.output_gate == AttentionGate::Separate {
             output_gate = Some(linear("attn_gate", heads * value_length)?);
         }
         let value_norm = Norm { kind: self.traits.norm, weight: None, bias: None, epsilon: self.config.epsilon };

@@ -15,7 +15,7 @@ use super::layers::{LayerKinds, kv_layers, sparsity, temperature};
 use super::pooling::Pooling;
 use super::rope::RopeConfig;
 use super::table;
-use super::traits::{ArchitectureTraits, HybridTraits, LogitScale, OutputGate, Parallel, ScoreScale, UsualScales};
+use super::traits::{ArchitectureTraits, AttentionGate, HybridTraits, LogitScale, Parallel, ScoreScale, UsualScales};
 use super::unused;
 
 /// Hyperparameters of a model, all validated.
@@ -51,7 +51,7 @@ pub struct Config {
     pub per_layer_length: Option<usize>,
     /// How many of the first layers are followed by an addition of features of images (deepstack).
     pub deepstack_layers: usize,
-    /// Layers in which a row of an image may attend to later rows of it.
+    /// Layers in which a row of an image may attend to later rows of the image.
     pub bidirectional_images: Vec<bool>,
     /// Residual streams, if there are several.
     pub streams: Option<StreamConfig>,
@@ -174,7 +174,7 @@ impl Config {
         };
         let value_length = keys.count("attention.value_length", MAX_LENGTH)?.unwrap_or(key_length);
 
-        if traits.output_gate == OutputGate::BehindQueries && value_length != key_length {
+        if traits.output_gate == AttentionGate::InQueryProjection && value_length != key_length {
             let reason = format!("{value_length} is not {key_length}, the length of the output gate's heads");
             return Err(ModelError::config(keys.key("attention.value_length"), reason));
         }

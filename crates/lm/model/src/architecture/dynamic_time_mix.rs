@@ -1,6 +1,6 @@
-//! Time mixing of RWKV 6: its sizes, and how it is assembled.
+//! Time mixing of RWKV 6: its sizes, and its construction from a file.
 
-use super::blocks::{DynamicTimeMix, Linear, LowRankVector, Matrix, Mixer, Norm, NormKind, OutputGate, Vector};
+use super::blocks::{DynamicTimeMix, FeedForwardGate, Linear, LowRankVector, Matrix, Mixer, Norm, NormKind, Vector};
 use super::build::Builder;
 use super::error::ModelError;
 use super::keys::{Keys, MAX_LAYERS, MAX_LENGTH};
@@ -15,9 +15,9 @@ const SHIFTS: [&str; 5] = ["w", "k", "v", "r", "g"];
 pub struct DynamicTimeMixConfig {
     /// Length of a head.
     pub length: usize,
-    /// Values between the projections to the factors of each token shift.
+    /// Rank of the projections to the factors of each token shift.
     pub shift_rank: usize,
-    /// Values between the projections to decays.
+    /// Rank of the projections to decays.
     pub decay_rank: usize,
     /// Token shifts of a layer: of time mixing, and of feed-forward.
     pub token_shifts: usize,
@@ -27,7 +27,7 @@ pub struct DynamicTimeMixConfig {
 
 impl DynamicTimeMixConfig {
     pub(super) fn read(keys: &Keys<'_>, channel_mix: bool) -> Result<Self, ModelError> {
-        // llama.cpp reads it in both kinds of models, but has no use for it without channel mixing.
+        // llama.cpp reads it in both kinds of models, but uses it only with channel mixing.
         let halved = keys.integer("rescale_every_n_layers")?.unwrap_or(0) != 0;
         let halved_every = if halved { keys.count("rescale_every_n_layers", MAX_LAYERS)? } else { None };
         Ok(Self {
@@ -117,11 +117,15 @@ impl Builder<'_> {
     }
 
     /// The gate of the channel mixing of RWKV 6.
-    pub(super) fn output_gate(&self, index: usize, config: DynamicTimeMixConfig) -> Result<OutputGate, ModelError> {
+    pub(super) fn output_gate(
+        &self,
+        index: usize,
+        config: DynamicTimeMixConfig,
+    ) -> Result<FeedForwardGate, ModelError> {
         let embedding = self.config.embedding;
         let name = |part: &str| format!("blk.{index}.channel_mix_{part}");
         let halved = config.halved_every.is_some_and(|every| (index + 1).is_multiple_of(every));
-        Ok(OutputGate {
+        Ok(FeedForwardGate {
             token_shift: self.vector(&name("lerp_r.weight"), embedding)?,
             projection: self.linear(&name("receptance"), embedding, embedding, false)?,
             factor: if halved { 0.5 } else { 1.0 },

@@ -6,8 +6,8 @@
 
 use super::blocks::{Activation, ExpertScores, HeadOrder, NormKind, RopeStyle};
 use super::traits::{
-    ArchitectureTraits, HeadNormTraits, HybridTraits, InputTraits, LogitScale, Nope, OutputGate, Parallel, RankTraits,
-    RopeSections, ScoreScale, SharedExpertTraits, TemperatureTraits, UsualScales, WindowRope, Windows,
+    ArchitectureTraits, AttentionGate, HeadNormTraits, HybridTraits, InputTraits, LogitScale, Nope, Parallel,
+    RankTraits, RopeSections, ScoreScale, SharedExpertTraits, TemperatureTraits, UsualScales, WindowRope, Windows,
 };
 
 const LLAMA: ArchitectureTraits = ArchitectureTraits {
@@ -35,7 +35,7 @@ const LLAMA: ArchitectureTraits = ArchitectureTraits {
     weighted_input: false,
     shared_expert: SharedExpertTraits::None,
     latent: false,
-    output_gate: OutputGate::None,
+    output_gate: AttentionGate::None,
     delta_net: None,
     hybrid: HybridTraits::None,
     feed_forward_norm: "ffn_norm",
@@ -96,7 +96,7 @@ const GEMMA4: ArchitectureTraits = ArchitectureTraits {
 const QWEN35: ArchitectureTraits = ArchitectureTraits {
     name: "qwen35",
     head_norms: HeadNormTraits::Head,
-    output_gate: OutputGate::BehindQueries,
+    output_gate: AttentionGate::InQueryProjection,
     delta_net: Some(HeadOrder::Tiled),
     feed_forward_norm: "post_attention_norm",
     rope_sections: RopeSections::Interleaved,
@@ -149,7 +149,7 @@ const POST_NORM: ArchitectureTraits = ArchitectureTraits { pre_norms: false, pos
 const NEOX: ArchitectureTraits =
     ArchitectureTraits { norm: NormKind::Layer, gated: false, activation: Activation::Gelu, ..QWEN };
 
-/// Position embeddings in place of RoPE.
+/// Learned position embeddings instead of RoPE.
 const GPT2: ArchitectureTraits = ArchitectureTraits {
     name: "gpt2",
     nope: Nope::Always,
@@ -296,14 +296,14 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         input: InputTraits { norm: true, ..LLAMA.input },
         ..PLAIN
     },
-    // Time mixing of RWKV 6 in the place of Qwen's attention.
+    // Time mixing of RWKV 6 replaces Qwen's attention.
     ArchitectureTraits {
         name: "rwkv6qwen2",
         nope: Nope::Always,
         hybrid: HybridTraits::DynamicTimeMixes { channel_mix: false },
         ..PLAIN
     },
-    // Time mixing of RWKV 7 in the place of Qwen's attention.
+    // Time mixing of RWKV 7 replaces Qwen's attention.
     ArchitectureTraits {
         name: "arwkv7",
         nope: Nope::Always,
@@ -394,7 +394,7 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
         nope: Nope::Every(4),
         post_norms: true,
         head_norms: HeadNormTraits::Head,
-        output_gate: OutputGate::Separate,
+        output_gate: AttentionGate::Separate,
         experts: true,
         scores: ExpertScores::Sigmoid,
         normalized: false,
@@ -517,7 +517,7 @@ pub(super) const TABLE: &[ArchitectureTraits] = &[
     ArchitectureTraits { name: "gptneox", parallel: Parallel::Declared, ..NEOX },
     ArchitectureTraits { name: "falcon", parallel: Parallel::WithoutNorm, ..NEOX },
     GPT2,
-    // With a single key and value head.
+    // Multi-query attention: a single KV head.
     ArchitectureTraits { name: "starcoder", ..GPT2 },
     ArchitectureTraits {
         name: "jais",

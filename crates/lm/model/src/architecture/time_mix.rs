@@ -47,7 +47,7 @@ pub(super) fn head_length(keys: &Keys<'_>) -> Result<usize, ModelError> {
     Err(ModelError::config(keys.key("wkv.head_size"), reason))
 }
 
-/// Token shifts of a layer, as the file must say if it says anything.
+/// Number of token shifts of a layer. Checks the value in the file, if it has one.
 pub(super) fn token_shifts(keys: &Keys<'_>, channel_mix: bool) -> Result<usize, ModelError> {
     let expected = if channel_mix { 2 } else { 1 };
     match keys.integer("token_shift_count")?.filter(|count| *count != expected) {

@@ -27,8 +27,8 @@ pub(super) struct ArchitectureTraits {
     pub(super) shared_kv: bool,
     /// Layers may have per-layer embeddings.
     pub(super) per_layer_embedding: bool,
-    /// Rows of an image attend to later ones in layers with a window only, and in none with
-    /// per-layer embeddings.
+    /// Rows of an image attend to later ones only in layers with a window, and in no layer of
+    /// models with per-layer embeddings.
     pub(super) windowed_images: bool,
     /// There are several residual streams, and low-rank branches parallel to attention.
     pub(super) streams: bool,
@@ -49,7 +49,7 @@ pub(super) struct ArchitectureTraits {
     pub(super) shared_expert: SharedExpertTraits,
     /// Attention is multi-head latent attention.
     pub(super) latent: bool,
-    pub(super) output_gate: OutputGate,
+    pub(super) output_gate: AttentionGate,
     /// Most layers are gated delta nets with this order of heads.
     pub(super) delta_net: Option<HeadOrder>,
     pub(super) hybrid: HybridTraits,
@@ -74,7 +74,7 @@ pub(super) struct ArchitectureTraits {
     pub(super) scaled_by_embedding: Option<usize>,
     /// Whether attention is causal if the file does not say.
     pub(super) causal: bool,
-    /// Default maximum bias of ALiBi; 0 if only the file can have one.
+    /// Default maximum bias of ALiBi. 0: no ALiBi unless the file sets one.
     pub(super) alibi: Option<f32>,
     /// The residual stream is normalized after each block, instead of a final norm.
     pub(super) stream_norms: bool,
@@ -144,11 +144,11 @@ pub(super) enum HybridTraits {
 
 /// Gate of the outputs of attention.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum OutputGate {
+pub(super) enum AttentionGate {
     None,
-    /// The query projection has it behind each query head.
-    BehindQueries,
-    /// It is a projection of its own.
+    /// In the query projection, after each query head.
+    InQueryProjection,
+    /// A separate projection.
     Separate,
 }
 
@@ -160,7 +160,7 @@ pub(super) enum Nope {
     Always,
     /// All if `rope.scaling.finetuned` is false, otherwise none.
     UnlessFinetuned,
-    /// Those that `attention.rope_pattern` says.
+    /// Those that `attention.rope_pattern` declares.
     Declared,
     /// Those with full attention, in models that also have windows.
     FullAttention,
@@ -228,7 +228,7 @@ pub(super) enum UsualScales {
     MiniCpm,
 }
 
-/// Scale of attention scores, unless the file has one.
+/// Scale of attention scores, unless the file sets it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ScoreScale {
     /// 1 / √length of a head.

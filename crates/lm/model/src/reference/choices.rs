@@ -1,4 +1,4 @@
-//! Choices of experts: how close they are, and what follows from another choice.
+//! Selection of experts: how close the scores are, and the logits with another selection.
 //!
 //! A device that rounds chooses other experts where two scores are nearly equal. Its results are
 //! those of the reference with that choice, which [`Reference::logits_with_choices`] computes.
@@ -10,8 +10,8 @@ use super::{Reference, SequenceState, UnknownToken};
 /// The choice of the experts of a token in one layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpertChoice {
-    /// The least difference of the scores of the last chosen expert and of the first that is not
-    /// chosen, before they become weights.
+    /// Lower bound of the difference between the score of the last selected expert and the score of
+    /// the first expert that is not selected, before scores become weights.
     pub gap: f32,
     /// Root mean square of these scores over all experts.
     pub scale: f32,
@@ -29,8 +29,8 @@ struct Recording {
 }
 
 impl Choices {
-    /// Notes the choice of the first `used` experts of `order`, or changes it. `gap` is that of two
-    /// experts.
+    /// Records the choice of the first `used` experts of `order`, or changes it. `gap` returns the
+    /// gap between two experts.
     pub(super) fn note(&self, order: &mut [usize], used: usize, scale: f32, gap: impl Fn(usize, usize) -> f32) {
         let mut recording = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Recording { choices, swapped }) = recording.as_mut() else { return };
@@ -46,8 +46,9 @@ impl Choices {
 }
 
 impl Reference {
-    /// [`logits`](Self::logits), and the choices of experts in all layers. In those of `swapped`, by
-    /// index, the next best expert replaces the last one. Not for several threads at once.
+    /// [`logits`](Self::logits), and the choices of experts in all layers. In the choices with
+    /// indices in `swapped`, the next best expert replaces the last one. Must not be called by
+    /// several threads at once.
     ///
     /// # Errors
     /// If the token is not in the vocabulary.

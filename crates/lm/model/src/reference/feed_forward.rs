@@ -114,7 +114,7 @@ impl Reference {
         self.choices.note(&mut order, routing.experts_per_token, scale, |last, next| {
             match (routing.scores, bias) {
                 (ExpertScores::Softmax, None) => (weights[last] / weights[next]).ln(),
-                // The slope of weights is 1/4 at most.
+                // The slope of sigmoid and softmax is at most 1/4.
                 _ => 4.0 * (rank(last) - rank(next)),
             }
         });

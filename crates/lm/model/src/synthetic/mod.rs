@@ -164,7 +164,7 @@ pub fn talking_recurrent() -> Vec<Case> {
             Case { metadata, ..Case::new(&format!("talking-{architecture}"), recipe) }
         })
     };
-    ["lfm2", "granitehybrid", "nemotron_h", "jamba", "rwkv7"].into_iter().filter_map(of).collect()
+    ["lfm2", "granitehybrid", "nemotron_h", "jamba", "rwkv7", "rwkv6"].into_iter().filter_map(of).collect()
 }
 
 /// The same as [`talking`] with per-layer embeddings, windows, and layers that share keys and values.

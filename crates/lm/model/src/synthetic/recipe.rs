@@ -28,7 +28,7 @@ pub struct Recipe {
     pub scaled: bool,
     pub tied: bool,
     pub fused: bool,
-    /// Gates of feed-forward networks are separate also if other projections are fused.
+    /// Gates of feed-forward networks are separate even if other projections are fused.
     pub separate_gate: bool,
     pub bias: bool,
     /// Bias of the output projection of attention.

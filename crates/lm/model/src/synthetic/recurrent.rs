@@ -51,7 +51,7 @@ pub enum RecurrentBlock {
         kv_heads: usize,
         channel_mix: bool,
     },
-    /// None: layers only lack blocks.
+    /// No recurrent block; some layers lack attention or feed-forward.
     None,
 }
 
@@ -86,7 +86,7 @@ impl Recurrent {
         Self { layers: vec![ATTENTION, ONLY_FEED_FORWARD, NO_BLOCKS, ATTENTION], block: RecurrentBlock::None }
     }
 
-    /// Whether the first norm of a layer exists.
+    /// Whether a layer has its first norm.
     pub(super) fn has_first_norm(&self, layer: usize) -> bool {
         self.block != RecurrentBlock::None || self.blocks(layer).attention
     }
@@ -276,7 +276,7 @@ fn dynamic_time_mix(
     list.matrix(&name("w1.weight"), &[embedding, 5 * rank])?;
     list.matrix(&name("w2.weight"), &[rank, embedding, 5])?;
     list.add(&name("lerp_x.weight"), &[embedding, 1, 1], Type::F32, Fill::Bias)?;
-    // Older files have the factors apart.
+    // Older files have a tensor for each of the factors.
     if rich && layer > 0 {
         for part in ["w", "k", "v", "r", "g"] {
             list.add(&name(&format!("lerp_{part}.weight")), &[embedding, 1, 1], Type::F32, Fill::Bias)?;

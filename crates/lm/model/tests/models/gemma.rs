@@ -59,7 +59,7 @@ fn layers_have_inputs_of_their_own_and_scales() {
 }
 
 #[test]
-fn rows_of_an_image_see_later_ones_in_layers_with_a_window() {
+fn image_rows_attend_bidirectionally_in_window_layers() {
     let of = |name: &str| model(name).config.bidirectional_images;
     assert_eq!(of("gemma4-dense"), [true, true, false, true, true, false]);
     assert_eq!(of("gemma4-experts"), of("gemma4-dense"));

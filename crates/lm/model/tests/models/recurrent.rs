@@ -6,8 +6,8 @@ use roci_lm::architecture::blocks::{Activation, FeedForwardKind, GatedConvolutio
 
 use crate::{changed, feed_forward, model, norm_tensor, refused};
 
-/// A letter for each block: attention, convolution, state space, selective scan (Mamba 1), time mixing of
-/// RWKV 7 and RWKV 6, feed-forward.
+/// A letter for each block: attention, convolution, state space, selective scan (Mamba 1), time
+/// mixing of RWKV 7 and RWKV 6, feed-forward.
 fn blocks(model: &Model) -> Vec<String> {
     let mixer = |mixer: &Mixer| match mixer {
         Mixer::Attention(_) => 'a',

@@ -96,7 +96,7 @@ impl ChatImages {
 }
 
 /// The URL of a part of type `image_url`, with the name of its field: a field of the object
-/// `image_url`, or this field itself as in Mistral's interface.
+/// `image_url`, or `image_url` itself if it is a string, as in Mistral's API.
 pub(super) fn image_url<'a>(part: &Fields<'a>) -> Result<(&'a str, String), ApiError> {
     let name = part.name("image_url");
     match part.get("image_url") {
@@ -135,7 +135,7 @@ fn read(url: &str, media: Option<&Path>) -> Result<Vec<u8>, String> {
         let encoded = data.split_once(";base64,").map(|(_, encoded)| encoded);
         let encoded = encoded.ok_or("is a data URL without base64: write `data:image/png;base64,…`")?;
         let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-        // Tools break base64 into lines.
+        // Some tools wrap base64 into lines.
         let encoded: Vec<u8> = encoded.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
         return GeneralPurpose::new(&STANDARD, config)
             .decode(encoded)

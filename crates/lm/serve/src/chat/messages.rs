@@ -63,7 +63,7 @@ fn check_part(part: &Json, path: String) -> Result<(), ApiError> {
     let fields = Fields::of(part, path)?;
     let kind = fields.text("type")?.ok_or_else(|| ApiError::field(fields.name("type"), "is missing"))?;
     let other = |name: &str| {
-        let what = format!("is in a part of type `{kind}`: send a part for each");
+        let what = format!("is in a part of type `{kind}`: send a separate part for each");
         Err(ApiError::field(fields.name(name), what))
     };
     match kind {
@@ -187,6 +187,16 @@ mod tests {
     }
 
     #[test]
+    fn the_detail_of_an_image_has_no_effect() {
+        for detail in ["\"low\"", "5", "{}", "null"] {
+            for part in [format!(r#"{{"url":"x","detail":{detail}}}"#), format!(r#""x","detail":{detail}"#)] {
+                let content = format!(r#"[{{"type":"image_url","image_url":{part}}}]"#);
+                read(&format!(r#"[{{"role":"user","content":{content}}}]"#)).expect(&content);
+            }
+        }
+    }
+
+    #[test]
     fn errors_name_the_invalid_field() {
         for (messages, param) in [
             ("null", "messages"),
@@ -223,7 +233,7 @@ mod tests {
             ),
             (r#"[{"role":"user","content":[{"image_url":{"url":"x"}}]}]"#, "messages[0].content[0].type"),
             (r#"[{"role":"user","content":{"type":"image_url","image_url":"x"}}]"#, "messages[0].content"),
-            // Parts of other interfaces.
+            // Parts of other APIs.
             (
                 r#"[{"role":"user","content":[{"type":"input_image","image_url":"x","detail":"auto"}]}]"#,
                 "messages[0].content[0].type",

@@ -68,7 +68,7 @@ const PART: &[Field] = &[
     refused("video_url", "only text and images are supported"),
     refused("audio_url", "only text and images are supported"),
     refused("file", "only text and images are supported"),
-    // Images in other interfaces.
+    // Images in other APIs.
     refused("image", "send a part of type `image_url`"),
     refused("source", "send a part of type `image_url`"),
     refused("refusal", "send it as a part of type `text`"),

@@ -133,7 +133,9 @@ fn invalid_values_of_read_fields_are_rejected_by_name() {
 #[test]
 fn fields_without_effect_change_nothing() {
     let servers = Servers::start();
-    for field in of_class(Class::NoEffect) {
+    // This model takes no images; a unit test has the fields of their parts.
+    let of_images = |field: &DocumentedField| field.path.contains("image_url.");
+    for field in of_class(Class::NoEffect).into_iter().filter(|field| !of_images(field)) {
         let server = servers.of(field.endpoint);
         let without = response(server, field.endpoint, &full(field.endpoint));
         for value in [json!("x"), json!(5), json!({"a": [true]}), json!(null)] {

@@ -1,4 +1,4 @@
-//! Models that exceed the memory: how fast their disk is, and so how fast tokens can be.
+//! The read speed of the disk and the free memory, which limit models that exceed the memory.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd as _;
@@ -14,7 +14,7 @@ const ALIGNMENT: usize = 4096;
 const MAX_BYTES: usize = 256 << 20;
 const MAX_TIME: Duration = Duration::from_millis(300);
 
-/// Bytes per second that the disk of a model reads, past the system's cache; `None` if the file
+/// Bytes per second that the disk of a model reads, bypassing the page cache; `None` if the file
 /// system does not support that.
 pub(super) fn read_speed(file: &Gguf) -> Option<f64> {
     let first = file.tensors().find_map(|tensor| file.location(tensor.info().name()))?;
@@ -43,7 +43,7 @@ fn speed_of(file: &File) -> Option<f64> {
     (bytes > 0).then(|| bytes as f64 / begin.elapsed().as_secs_f64().max(1e-9))
 }
 
-/// Bytes of memory that programs can still take, caches included.
+/// Bytes of memory that programs can still allocate, including reclaimable caches.
 pub(super) fn free_memory() -> Option<u64> {
     free_of(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }

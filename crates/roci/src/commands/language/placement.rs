@@ -120,7 +120,11 @@ impl std::fmt::Display for Limits {
         write!(formatter, ": weights are read from the disk again for every token, up to {read} each")?;
         if let Some(speed) = self.speed {
             let tokens = speed / self.read.max(1) as f64;
-            write!(formatter, "; it reads {} per second, enough for {tokens:.1} tokens", units::bytes(speed as u64))?;
+            write!(
+                formatter,
+                "; the disk reads {} per second, enough for {tokens:.1} tokens",
+                units::bytes(speed as u64)
+            )?;
         }
         Ok(())
     }
@@ -209,7 +213,7 @@ mod tests {
         };
         let start = "cpu needs 40.0 GiB for this model (39.0 GiB in the file) and has 32.0 GiB";
         let read = "weights are read from the disk again for every token, up to 3.0 GiB each";
-        let speed = "it reads 6.0 GiB per second, enough for 2.0 tokens";
+        let speed = "the disk reads 6.0 GiB per second, enough for 2.0 tokens";
         assert_eq!(limits.to_string(), format!("{start}, of which 20.0 GiB are free: {read}; {speed}"));
         let unknown = Limits { free: None, speed: None, ..limits };
         assert_eq!(unknown.to_string(), format!("{start}: {read}"));

@@ -97,7 +97,7 @@ impl Builder<'_> {
         }
     }
 
-    /// RMS norm without weights and a product, and the length of the result.
+    /// RMS norm without weights, then a product. Returns the rows and their length.
     fn project(&mut self, x: ValueId, columns: usize) -> Result<(ValueId, usize), Error> {
         let x = self.plain_norm(x, "mm", columns);
         let outputs = self.outputs("mm.input_projection.weight")?;

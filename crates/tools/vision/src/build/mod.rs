@@ -235,8 +235,8 @@ impl Builder<'_> {
         self.patch_norm(x, 3, width)
     }
 
-    /// One of the norms of towers without layers: of the pixels, of the product with them, or of the
-    /// sum with position embeddings.
+    /// One of the norms of towers without layers: of the pixels, of the product with them, or of
+    /// the sum with position embeddings.
     fn patch_norm(&mut self, x: ValueId, number: usize, width: usize) -> Result<ValueId, Error> {
         if !self.description.projector.layerless {
             return Ok(x);

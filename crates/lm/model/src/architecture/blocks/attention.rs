@@ -126,8 +126,8 @@ pub struct Attention {
     /// Whether tokens attend only to earlier tokens and themselves, instead of to the whole
     /// sequence.
     pub causal: bool,
-    /// Whether a row of an image may attend to later rows of it. Only some layers of Gemma 4 do not
-    /// allow it.
+    /// Whether a row of an image may attend to later rows of the image. False only in some layers
+    /// of Gemma 4.
     pub bidirectional_images: bool,
     /// ALiBi: the score of a key decreases with its distance, by the slope of the head
     /// ([`alibi_slope`]) per token. The value is the maximum bias.

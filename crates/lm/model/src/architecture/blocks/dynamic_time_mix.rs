@@ -5,9 +5,10 @@ use super::{Linear, LowRankVector, Norm, Vector};
 /// Time mixing of RWKV 6, from its norm to the value added to the residual stream.
 ///
 /// With the normalized input `x` and that of the previous token, `p`, a first input is
-/// `x + (p - x) * shift`. Each of `shifts` depends on it, with tanh between its projections, and is the
-/// factor of `p - x` in the input of a projection. Each head has a matrix `S` of `length` x `length` as
-/// its state, zero at the start. A token has a receptance `r`, a decay `w`, a key `k` and a value `v`:
+/// `x + (p - x) * shift`. From it, each of `shifts` computes, with tanh between two projections,
+/// the factor of `p - x` in the input of another projection. Each head has a matrix `S` of
+/// `length` x `length` as its state, zero at the start. A token has a receptance `r`, a decay `w`,
+/// a key `k` and a value `v`:
 ///
 /// ```text
 /// w = exp(-exp(decay))
@@ -16,8 +17,9 @@ use super::{Linear, LowRankVector, Norm, Vector};
 /// output = group_norm(read) * silu(gate)
 /// ```
 ///
-/// Without a bonus, `k` is multiplied by `1 - w`, `read` is the product of the updated state and `r`,
-/// divided by the root of `length`, there is no norm, and the activation of the gate is a sigmoid.
+/// Without a bonus, `k` is multiplied by `1 - w`, and `read` is the product of the updated state
+/// and `r`, divided by the square root of `length`. There is no norm, and the activation of the
+/// gate is a sigmoid.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DynamicTimeMix {
@@ -25,7 +27,7 @@ pub struct DynamicTimeMix {
     pub norm: Norm,
     /// Factors of the difference to the previous token in the first input.
     pub shift: Vector,
-    /// Those in the inputs of decay, key, value, receptance and gate.
+    /// Factors of the difference in the inputs of decay, key, value, receptance and gate.
     pub shifts: Vec<LowRankVector>,
     /// Projection to the receptance.
     pub receptance: Linear,
@@ -37,7 +39,7 @@ pub struct DynamicTimeMix {
     pub value: Linear,
     /// Projection to the gate.
     pub gate: Linear,
-    /// Factors of the receptance in the weight of the value itself.
+    /// Factors of `r` in the weight with which a token reads its own value.
     pub bonus: Option<Vector>,
     /// Layer norm of each head of the output, with weights and biases for all heads.
     pub output_norm: Option<Norm>,

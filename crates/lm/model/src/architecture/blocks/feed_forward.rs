@@ -127,7 +127,7 @@ impl SharedExpert {
 /// The gate of a feed-forward block's output: the sigmoid of a projection of the normalized input.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct OutputGate {
+pub struct FeedForwardGate {
     /// Factors of the difference to the previous token's normalized input that is added to the
     /// input.
     pub token_shift: Vector,
@@ -152,11 +152,11 @@ pub struct FeedForward {
     /// `c` this number.
     pub sparsity: Option<f32>,
     /// Factors of the difference to the previous token's normalized input that is added to the
-    /// input. Only beside [`TimeMix`](super::TimeMix) and [`DynamicTimeMix`](super::DynamicTimeMix), in
-    /// whose state that input is.
+    /// input. Only beside [`TimeMix`](super::TimeMix) and
+    /// [`DynamicTimeMix`](super::DynamicTimeMix), in whose state that input is.
     pub token_shift: Option<Vector>,
     /// Gate of the output. Only with a token shift.
-    pub output_gate: Option<OutputGate>,
+    pub output_gate: Option<FeedForwardGate>,
     /// Norm of the experts' sum, before the output of the shared expert is added.
     pub experts_norm: Option<Norm>,
     /// Shared expert, whose output is added to that of the network.

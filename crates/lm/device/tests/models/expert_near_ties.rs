@@ -1,17 +1,17 @@
-//! Rows of logits of models with experts: rounding selects another expert where the scores of two
-//! are nearly equal, and nowhere else.
+//! Comparison of the logits of models with experts. Rounding may select another expert, but only
+//! where two scores are nearly equal.
 
 use roci_lm::reference::{ExpertChoice, Reference, SequenceState};
 use roci_testkit::tolerance::NormTolerance;
 
 use crate::compare;
 
-/// The largest error of a score relative to the root mean square of all, in units of the allowed
-/// distance of logits: this many standard deviations.
+/// Maximum error of a score relative to the root mean square of all scores, in units of the allowed
+/// distance of logits. That is a number of standard deviations.
 const DEVIATIONS: f64 = 4.0;
 
-/// Compares rows of logits with the reference. A row may be that of other choices of experts where
-/// these are nearly equal; later rows follow it. `tolerance` is that of a row.
+/// Compares rows of logits with the reference. A row may match another selection of experts where
+/// scores nearly tie; later rows must then match that selection. `tolerance` is that of a row.
 pub(crate) fn compare_rows(
     reference: &Reference,
     tokens: &[u32],
@@ -47,8 +47,8 @@ fn is_near_tie(choice: &ExpertChoice, allowed: NormTolerance) -> bool {
     f64::from(choice.gap) <= 2.0 * DEVIATIONS * allowed.bound() * f64::from(choice.scale)
 }
 
-/// A wrong row fails, and a row of another choice passes only where the choice is close.
-pub(crate) fn choices_are_followed() -> Result<(), String> {
+/// A wrong row fails, and a row with another expert passes only at a near tie.
+pub(crate) fn near_tie_choices_are_accepted() -> Result<(), String> {
     let case = crate::in_place::with_experts(roci_gguf::Type::Q8_0);
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let file = case.open().map_err(|error| text(&error))?;
@@ -63,7 +63,7 @@ pub(crate) fn choices_are_followed() -> Result<(), String> {
         for (index, choice) in choices.iter().enumerate() {
             let mut other = before.clone();
             let (row, _) = reference.logits_with_choices(&mut other, *token, &[index]).map_err(|error| text(&error))?;
-            // A distant choice matters.
+            // Skip choices that hardly change the logits.
             let allowed = NormTolerance::Bfloat;
             if compare(&row, &own, allowed, "").is_ok() {
                 continue;

@@ -1,4 +1,4 @@
-//! Experts of more tokens than one binding of a device has room for, in parts, and heads with latents
+//! Experts of more tokens than fit one binding, computed in parts, and heads with latents, computed
 //! in tiles.
 
 use libtest_mimic::{Failed, Trial};
@@ -56,13 +56,13 @@ fn in_parts(case: &Case, open: fn(u64) -> Result<(Device, Dispatches), String>) 
     for binding in [u64::MAX, MAX_BINDING * bytes_per_value(case)] {
         let (device, dispatches) = open(binding)?;
         if device.info().capabilities().matrix {
-            skipped("expert_parts::in_parts", "partial sums of matrix units take more than the small binding");
+            skipped("experts_in_parts::in_parts", "partial sums of matrix units take more than the small binding");
             return Ok(());
         }
         expert_prompts::check(&device, case)?;
         let all = dispatches.take();
         let count = |name: &str| all.iter().filter(|known| *known == name).count();
-        // A combination per part, and a choice of experts for all tokens.
+        // One combination per part, and one selection of experts for all tokens.
         counts.push([count("lm_moe_top_k"), count("lm_moe_combine")]);
     }
     match counts[..] {
