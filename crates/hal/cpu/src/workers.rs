@@ -215,7 +215,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Removes a finished batch; batches that conflict with it may start.
+    /// Removes a finished batch. Queued batches that conflict with it can start then.
     fn retire(&self, run: &Arc<Run>) {
         let mut state = self.lock();
         state.running.retain(|other| !Arc::ptr_eq(other, run));

@@ -25,7 +25,7 @@ pub(crate) struct DeviceDeltaNet {
     pub(crate) output_norm: LmGatedRmsNorm,
     pub(crate) output_norm_weight: BufferRange,
     pub(crate) output: DeviceLinear,
-    /// Recurrent states of all slots: a matrix per head.
+    /// Recurrent states of all slots. A state has a matrix for each head.
     pub(crate) states: BufferRange,
 }
 

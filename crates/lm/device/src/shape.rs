@@ -71,7 +71,8 @@ impl StepShape {
         self.rope_positions_offset() + positions
     }
 
-    /// Offset of the scales of adapters: of all adapters for each token, or for each output row.
+    /// Offset of the scales of adapters. Each token has a scale for each adapter, or with
+    /// `at_outputs` each output row.
     pub(crate) fn adapters_offset(&self, at_outputs: bool) -> usize {
         let start = self.rope_positions_end().next_multiple_of(MAX_ALIGNMENT);
         if at_outputs { start + (self.tokens * self.adapters).next_multiple_of(MAX_ALIGNMENT) } else { start }

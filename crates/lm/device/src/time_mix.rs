@@ -81,7 +81,7 @@ pub(crate) struct DeviceTimeMix {
     pub(crate) output_norm: LmGatedRmsNorm,
     pub(crate) output_norm_weight: Option<BufferRange>,
     pub(crate) output: DeviceLinear,
-    /// Recurrent states of all slots: a matrix per head.
+    /// Recurrent states of all slots. A state has a matrix for each head.
     pub(crate) states: BufferRange,
 }
 

@@ -208,7 +208,8 @@ impl<'a> WeightLoader<'a> {
         Ok(self.file.expect_tensor(&matrix.tensor)?.info().kind())
     }
 
-    /// Whether the device rounds the matrix, if its values are in the range of F16.
+    /// Whether an F32 matrix is rounded to F16. Matrices whose values F16 cannot represent keep their
+    /// type.
     pub(crate) fn rounds(&self, matrix: &Matrix) -> Result<bool, Error> {
         let kind = self.kind(matrix)?;
         Ok(kind == Type::F32 && self.half_floats.includes(kind))

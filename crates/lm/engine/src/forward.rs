@@ -127,8 +127,8 @@ pub trait Forward: Send {
     fn limits(&self) -> &Limits;
 
     /// Shares the images of prompts with the model. Token ids from
-    /// [`FIRST_IMAGE_TOKEN`](crate::FIRST_IMAGE_TOKEN) on are image rows; a model without this
-    /// method does not support them.
+    /// [`FIRST_IMAGE_TOKEN`](crate::FIRST_IMAGE_TOKEN) on are image rows. A model that does not
+    /// implement this method supports no images.
     fn attach_images(&mut self, _images: Arc<Images>) {}
 
     /// For each chunk of the next call, sets how far the images before it lower its rotary

@@ -25,7 +25,7 @@ pub struct ImageCount {
 }
 
 /// Encodes text whose markers stand for images, in order. `start` encodes the text before the first
-/// image, including the tokens that start a prompt.
+/// image; its result begins with the special tokens of a prompt, such as BOS.
 ///
 /// # Errors
 /// If the number of markers differs from the number of images.

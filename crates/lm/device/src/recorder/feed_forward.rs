@@ -224,8 +224,8 @@ impl StepRecorder<'_> {
     }
 
     /// Records the experts selected by the router. Adds the sum of their outputs to `target` or
-    /// overwrites it. Buffers with a row for each pair of a token and an expert have a limited
-    /// size, so many tokens are computed in parts.
+    /// overwrites it. The buffers have a row for each pair of a token and an expert, and their size
+    /// is limited. If a step has more tokens than fit, it is computed in parts.
     pub(super) fn routed_experts(
         &mut self,
         experts: &DeviceExperts,

@@ -254,7 +254,7 @@ pub(super) enum TemperatureTraits {
     None,
     /// `attention.temperature_scale`, with the original context length as interval.
     Declared,
-    /// The same with the interval `attention.temperature_length`.
+    /// `attention.temperature_scale`, with `attention.temperature_length` as interval.
     DeclaredInterval,
     /// In layers without position embedding, and not declared.
     NopeLayers {

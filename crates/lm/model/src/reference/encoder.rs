@@ -37,8 +37,8 @@ impl Reference {
         Ok(states.iter().map(|state| self.weights.norm(&self.model.norm, state)).collect())
     }
 
-    /// The embedding or scores of a sequence, not normalized: the pooled hidden states after the
-    /// layers that follow. `None` if the model has neither.
+    /// The embedding or the scores of a sequence, before normalization. They are the pooled hidden
+    /// states after the layers that follow pooling. `None` if the model has neither.
     ///
     /// # Errors
     /// If a token is not in the vocabulary.
