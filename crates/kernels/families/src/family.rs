@@ -59,6 +59,9 @@ pub struct Family {
     pub in_place: bool,
     /// Requires matrix units.
     pub matrix: bool,
+    /// Minimum size of the device's own subgroups; 0 for kernels that need none, or that also run
+    /// on emulated ones.
+    pub min_subgroup: u32,
     /// The test cases of a kernel, which is one of the variants.
     pub cases: fn(kernel: &str, random: &mut Random) -> Vec<Case>,
 }
@@ -76,6 +79,7 @@ impl Family {
         workgroup: [LINEAR_WORKGROUP, 1, 1],
         in_place: false,
         matrix: false,
+        min_subgroup: 0,
         cases: |_, _| Vec::new(),
     };
 }

@@ -33,6 +33,16 @@ pub enum Error {
         /// Name of the device.
         device: String,
     },
+    /// The kernel requires subgroups of a minimum size, which the device lacks.
+    #[error("kernel `{kernel}` needs subgroups of at least {size}, which {device} lacks")]
+    NoSubgroups {
+        /// Name of the kernel.
+        kernel: &'static str,
+        /// The minimum size.
+        size: u32,
+        /// Name of the device.
+        device: String,
+    },
     /// The prebuilt library has no code object for the chip.
     #[error(transparent)]
     DeviceLibrary(#[from] roci_device_library::Error),

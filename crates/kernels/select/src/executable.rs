@@ -19,18 +19,25 @@ impl KernelSpec {
         }
     }
 
-    /// Whether the device supports the kernel. Some kernels need matrix units with subgroups of 32;
-    /// devices that run native code need neither.
+    /// Whether the device supports the kernel. Some kernels need matrix units with subgroups of 32,
+    /// and some need subgroups that are not emulated; devices that run native code need neither.
     pub fn runs_on(&self, info: &DeviceInfo) -> bool {
         let capabilities = info.capabilities();
-        let matrix = capabilities.matrix && capabilities.subgroup_sizes.contains(&32);
-        !self.needs_matrix() || matrix || runs_native_kernels(info)
+        let sizes = &capabilities.subgroup_sizes;
+        let matrix = capabilities.matrix && sizes.contains(&32);
+        let subgroups = !sizes.is_empty() && sizes.iter().all(|size| *size >= self.min_subgroup());
+        let runs = (matrix || !self.needs_matrix()) && (subgroups || self.min_subgroup() == 0);
+        runs || runs_native_kernels(info)
     }
 
     /// The executable for a device, in the first of the device's formats that is available.
     pub fn executable(&self, info: &DeviceInfo) -> Result<ExecutableSource, Error> {
         if !self.runs_on(info) {
-            return Err(Error::NoMatrixUnits { kernel: self.name(), device: info.uri.to_string() });
+            let (kernel, device) = (self.name(), info.uri.to_string());
+            return Err(match self.min_subgroup() {
+                0 => Error::NoMatrixUnits { kernel, device },
+                size => Error::NoSubgroups { kernel, size, device },
+            });
         }
         for format in &info.formats {
             if let Some(code) = self.code(*format, info)? {

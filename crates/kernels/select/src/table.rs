@@ -72,6 +72,11 @@ impl KernelSpec {
         self.family.matrix
     }
 
+    /// Minimum size of the device's own subgroups; 0 if the kernel does not depend on them.
+    pub fn min_subgroup(&self) -> u32 {
+        self.family.min_subgroup
+    }
+
     /// The compiled module: parsed, validated, overrides resolved, kernel rules checked.
     pub fn module(&self) -> Result<Compiled, Error> {
         let (source, entry) = (self.source(), Some(self.entry()));

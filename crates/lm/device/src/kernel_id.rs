@@ -1,7 +1,7 @@
 //! Selection of kernels by operation, weight format and cache type.
 
 use roci_kernels::KernelSpec;
-use roci_kernels::params::{LmAttention, LmEmbed, WeightFormat};
+use roci_kernels::params::{LmAttention, LmDecodeAttention, LmEmbed, WeightFormat};
 
 use crate::Error;
 use crate::options::CacheType;
@@ -178,6 +178,12 @@ impl KernelId {
         per_cache!("lm_decode_attention4", cache)
     }
 
+    /// [`decode_attention4`](Self::decode_attention4) with subgroups of at least 32, over an f16
+    /// cache. `None` for head sizes without such a kernel.
+    pub(crate) fn decode_attention_subgroups(attention: &LmDecodeAttention) -> Option<Self> {
+        attention.subgroup_kernel().map(Self)
+    }
+
     /// Attention on matrix units over an f16 cache. `None` for head sizes without such a kernel.
     pub(crate) fn flash_attention(attention: &LmAttention) -> Option<Self> {
         attention.coopmat_kernel().map(Self)
@@ -242,6 +248,8 @@ mod tests {
         for size in [64, 128] {
             let attention = LmAttention { key_length: size, value_length: size, ..LmAttention::default() };
             kernels.extend(KernelId::flash_attention(&attention));
+            let decode = LmDecodeAttention { key_length: size, ..LmDecodeAttention::default() };
+            kernels.extend(KernelId::decode_attention_subgroups(&decode));
         }
         for kernel in kernels {
             assert!(kernel.spec().is_ok(), "the table has no {}", kernel.name());

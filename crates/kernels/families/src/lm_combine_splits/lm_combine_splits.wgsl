@@ -1,7 +1,8 @@
 // Combines the splits of attention (split-K): rescales their sums of values by their maxima and
-// sums of weights. One workgroup per head of a token.
+// sums of weights. One workgroup per 32 columns of a head of a token.
 //
-// Teams of invocations add up every n-th split, so that many loads are in flight.
+// Eight teams of 32 invocations add up every eighth split. The loads of the first 64 splits are
+// issued before the factors are known.
 
 struct Params {
     tokens: u32,
@@ -13,67 +14,94 @@ struct Params {
 }
 
 const LANES = 256u;
+const WIDTH = 32u;
+const TEAMS = 8u;
 
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 
 // Per split: maximum of the scores, then the factor of its sums; sum of weights.
-var<workgroup> maxima: array<f32, 256>;
 var<workgroup> factors: array<f32, 256>;
 var<workgroup> totals: array<f32, 256>;
-// An element of the result per invocation of a team.
+// Every sixteenth of them, reduced.
+var<workgroup> maxima: array<f32, 16>;
+var<workgroup> sixteenths: array<f32, 16>;
+// A column per invocation of a team.
 var<workgroup> sums: array<f32, 256>;
+
+// A column of a split; the last split for those past the end.
+fn load_split(start: u32, split: u32, column: u32) -> f32 {
+    return x[start + min(split, params.splits - 1u) * (params.value_length + 2u) + column];
+}
+
+fn combined(lane: u32, total: f32) -> f32 {
+    let low = (sums[lane] + sums[lane + 32u]) + (sums[lane + 64u] + sums[lane + 96u]);
+    let high = (sums[lane + 128u] + sums[lane + 160u]) + (sums[lane + 192u] + sums[lane + 224u]);
+    return (low + high) / total;
+}
 
 @compute @workgroup_size(256)
 fn lm_combine_splits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let pitch = params.value_length + 2u;
-    let start = (group.y * params.heads + group.x) * params.splits * pitch;
-    let own = start + min(lane, params.splits - 1u) * pitch + params.value_length;
-    maxima[lane] = x[own];
+    let start = (group.y * params.heads + group.x) * params.splits * (params.value_length + 2u);
+    let own_max = load_split(start, lane, params.value_length);
+    let own_total = load_split(start, lane, params.value_length + 1u);
+    let team = lane / WIDTH;
+    let first = group.z * WIDTH;
+    let column = min(first + lane % WIDTH, params.value_length - 1u);
+    let v0 = load_split(start, team, column);
+    let v1 = load_split(start, team + TEAMS, column);
+    let v2 = load_split(start, team + 2u * TEAMS, column);
+    let v3 = load_split(start, team + 3u * TEAMS, column);
+    let v4 = load_split(start, team + 4u * TEAMS, column);
+    let v5 = load_split(start, team + 5u * TEAMS, column);
+    let v6 = load_split(start, team + 6u * TEAMS, column);
+    let v7 = load_split(start, team + 7u * TEAMS, column);
+    factors[lane] = own_max;
+    workgroupBarrier();
+    if lane < 16u {
+        var reduced = factors[lane];
+        for (var split = lane + 16u; split < params.splits; split += 16u) {
+            reduced = max(reduced, factors[split]);
+        }
+        maxima[lane] = reduced;
+    }
     workgroupBarrier();
     var global_max = maxima[0];
-    for (var split = 1u; split < params.splits; split += 1u) {
-        global_max = max(global_max, maxima[split]);
+    for (var i = 1u; i < 16u; i += 1u) {
+        global_max = max(global_max, maxima[i]);
     }
-    let factor = exp(maxima[lane] - global_max);
+    // Splits past the end have no weight.
+    let factor = select(0.0, exp(own_max - global_max), lane < params.splits);
     factors[lane] = factor;
-    totals[lane] = factor * x[own + 1u];
+    totals[lane] = factor * own_total;
+    workgroupBarrier();
+    if lane < 16u {
+        var reduced = totals[lane];
+        for (var split = lane + 16u; split < params.splits; split += 16u) {
+            reduced += totals[split];
+        }
+        sixteenths[lane] = reduced;
+    }
+    var sum = (factors[team] * v0 + factors[team + TEAMS] * v1) + (factors[team + 2u * TEAMS] * v2 + factors[team + 3u * TEAMS] * v3);
+    sum += (factors[team + 4u * TEAMS] * v4 + factors[team + 5u * TEAMS] * v5) + (factors[team + 6u * TEAMS] * v6 + factors[team + 7u * TEAMS] * v7);
+    for (var split = team + 8u * TEAMS; split < params.splits; split += TEAMS) {
+        sum += factors[split] * load_split(start, split, column);
+    }
+    sums[lane] = sum;
     workgroupBarrier();
     var total = 0.0;
-    for (var split = 0u; split < params.splits; split += 1u) {
-        total += totals[split];
+    for (var i = 0u; i < 16u; i += 1u) {
+        total += sixteenths[i];
     }
-    let scale = 1.0 / total;
-    let to = group.y * params.y_stride + group.x * params.value_length;
-    let width = min(params.value_length, LANES);
-    let teams = LANES / width;
-    let team = lane / width;
-    for (var first = 0u; first < params.value_length; first += width) {
-        let d = first + lane % width;
-        var sum = 0.0;
-        if team < teams && d < params.value_length {
-            for (var split = team; split < params.splits; split += teams) {
-                sum += factors[split] * x[start + split * pitch + d];
-            }
-        }
-        sums[lane] = sum;
-        workgroupBarrier();
-        if lane < width && d < params.value_length {
-            for (var other = 1u; other < teams; other += 1u) {
-                sum += sums[other * width + lane];
-            }
-            sum *= scale;
-            sums[lane] = sum;
-            if params.packed == 0u {
-                y[to + d] = sum;
-            }
-        }
-        workgroupBarrier();
-        if params.packed != 0u && lane % 2u == 0u && lane < width && d < params.value_length {
-            let pair = clamp(vec2<f32>(sums[lane], sums[lane + 1u]), vec2<f32>(-65504.0), vec2<f32>(65504.0));
-            y[(to + d) / 2u] = bitcast<f32>(pack2x16float(pair));
-        }
-        workgroupBarrier();
+    if lane >= WIDTH || first + lane >= params.value_length {
+        return;
+    }
+    let at = group.y * params.y_stride + group.x * params.value_length + first + lane;
+    if params.packed == 0u {
+        y[at] = combined(lane, total);
+    } else if lane % 2u == 0u {
+        let pair = vec2<f32>(combined(lane, total), combined(lane + 1u, total));
+        y[at / 2u] = bitcast<f32>(pack2x16float(clamp(pair, vec2<f32>(-65504.0), vec2<f32>(65504.0))));
     }
 }

@@ -28,11 +28,13 @@ constants! {
 impl LmCombineSplits {
     /// Maximum number of splits.
     pub const MAX_SPLITS: u32 = 256;
+    /// Columns per workgroup.
+    const WIDTH: u32 = 32;
 }
 
 impl Params for LmCombineSplits {
     fn grid(&self) -> [u32; 3] {
-        [self.heads, self.tokens, 1]
+        [self.heads, self.tokens, self.value_length.div_ceil(Self::WIDTH)]
     }
 }
 
@@ -67,5 +69,6 @@ fn cases(_: &str, random: &mut Random) -> Vec<Case> {
         make(2, 3, 96, 5, false),
         make(2, 3, 96, 5, true),
         make(1, 2, 320, 70, false),
+        make(1, 2, 72, 256, true),
     ]
 }

@@ -1,11 +1,11 @@
-//! `lm_decode_attention_*` and `lm_decode_attention4_*`: attention of one token per sequence, fused
-//! with RoPE and the store to the KV cache.
+//! `lm_decode_attention_*`, `lm_decode_attention4_*` and `lm_decode_attention_subgroups_*`: attention
+//! of one token per sequence, fused with RoPE and the store to the KV cache.
 
 mod cases;
 
 use crate::cases::lm_images::decode_sections;
 use crate::cases::{Case, Random};
-use crate::family::{constants, plain, read, write};
+use crate::family::{constants, plain, read, variants, write};
 use crate::{Family, LmAttention, LmRopeKvStore, Params};
 
 constants! {
@@ -58,8 +58,8 @@ constants! {
 }
 
 impl LmDecodeAttention {
-    /// Maximum query heads per workgroup of `lm_decode_attention4_*`. They share the keys and
-    /// values that it reads.
+    /// Maximum query heads per workgroup of `lm_decode_attention4_*` and
+    /// `lm_decode_attention_subgroups_*`. They share the keys and values that it reads.
     pub const HEADS: u32 = 4;
 
     /// Fuses both kernels for a batch of one token per sequence. `None` for unsupported head sizes.
@@ -91,8 +91,18 @@ impl LmDecodeAttention {
         })
     }
 
-    /// Workgroup counts of `lm_decode_attention4_*`. Each workgroup computes up to
-    /// [`HEADS`](Self::HEADS) query heads of a KV head.
+    /// The kernel for these heads that needs subgroups and an f16 cache. Its blocks of four keys do
+    /// not cross pages.
+    pub fn subgroup_kernel(&self) -> Option<&'static str> {
+        match self.key_length {
+            64 if self.page.is_multiple_of(4) => Some("lm_decode_attention_subgroups_64"),
+            128 if self.page.is_multiple_of(4) => Some("lm_decode_attention_subgroups_128"),
+            _ => None,
+        }
+    }
+
+    /// Workgroup counts of `lm_decode_attention4_*` and `lm_decode_attention_subgroups_*`. Each
+    /// workgroup computes up to [`HEADS`](Self::HEADS) query heads of a KV head.
     pub fn grouped_grid(&self) -> [u32; 3] {
         let groups = (self.heads / self.kv_heads.max(1)).div_ceil(Self::HEADS);
         [self.tokens, self.kv_heads * groups, self.splits]
@@ -164,6 +174,14 @@ fn grouped(kernel: &str, random: &mut Random) -> Vec<Case> {
     with_images(kernel, random).into_iter().map(grid).collect()
 }
 
+fn by_subgroups(kernel: &str, random: &mut Random) -> Vec<Case> {
+    let fits = |case: &Case| {
+        let params: LmDecodeAttention = bytemuck::pod_read_unaligned(&case.constants);
+        params.subgroup_kernel() == Some(kernel)
+    };
+    grouped(kernel, random).into_iter().filter(fits).collect()
+}
+
 const ATTENTION: Family = Family {
     file: "lm_decode_attention.wgsl",
     text: include_str!("lm_decode_attention.wgsl"),
@@ -201,4 +219,16 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family { aliases: include_str!("lm_kv_store_q8.wgsl"), variants: &[plain("lm_decode_attention_q8")], ..ATTENTION },
     Family { aliases: include_str!("lm_kv_store_f16.wgsl"), variants: &[plain("lm_decode_attention4_f16")], ..GROUPED },
     Family { aliases: include_str!("lm_kv_store_q8.wgsl"), variants: &[plain("lm_decode_attention4_q8")], ..GROUPED },
+    Family {
+        file: "lm_decode_attention_subgroups.wgsl",
+        text: include_str!("lm_decode_attention_subgroups.wgsl"),
+        entry: "lm_decode_attention_subgroups",
+        variants: variants! {
+            "lm_decode_attention_subgroups_64": LENGTH = 64;
+            "lm_decode_attention_subgroups_128": LENGTH = 128;
+        },
+        min_subgroup: 32,
+        cases: by_subgroups,
+        ..ATTENTION
+    },
 ];

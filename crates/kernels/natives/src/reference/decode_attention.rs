@@ -20,6 +20,8 @@ pub(crate) const KERNELS: &[(&str, KernelFactory)] = &[
     ("lm_decode_attention_q8", |level| Arc::new(ReferenceKernel::<DecodeAttention<true>>::new(level))),
     ("lm_decode_attention4_f16", |level| Arc::new(ReferenceKernel::<DecodeAttention<false>>::new(level))),
     ("lm_decode_attention4_q8", |level| Arc::new(ReferenceKernel::<DecodeAttention<true>>::new(level))),
+    ("lm_decode_attention_subgroups_64", |level| Arc::new(ReferenceKernel::<DecodeAttention<false>>::new(level))),
+    ("lm_decode_attention_subgroups_128", |level| Arc::new(ReferenceKernel::<DecodeAttention<false>>::new(level))),
 ];
 
 /// `BYTES` selects the q8_0 KV cache, otherwise it is f16.

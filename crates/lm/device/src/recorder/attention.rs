@@ -20,7 +20,7 @@ use crate::scratch::RowBuffer;
 /// More positions than any context has, but small enough that adding a position does not overflow.
 const MAX_AFTER: u32 = 1 << 30;
 
-/// Minimum number of splits for [`KernelId::decode_attention4`]. With fewer, the context is short,
+/// Minimum number of splits for several query heads per workgroup. With fewer, the context is short,
 /// and more workgroups are faster than fewer reads.
 const GROUPED_SPLITS: u32 = 2;
 
@@ -117,10 +117,15 @@ impl<'a> StepRecorder<'a> {
         if let Some(decode) = LmDecodeAttention::of(&heads, &attention).filter(|_| fused) {
             let rows = if partials.is_some() { &scratch.partial_sums.range } else { qkv };
             let bindings = [&scratch.inputs, norms, &block.rotations, rows, keys, values, target];
-            let (kernel, grid) = if attention.splits >= GROUPED_SPLITS && attention.heads > attention.kv_heads {
-                (KernelId::decode_attention4(self.cache), decode.grouped_grid())
-            } else {
-                (KernelId::decode_attention(self.cache), decode.grid())
+            let is_grouped = attention.splits >= GROUPED_SPLITS && attention.heads > attention.kv_heads;
+            let by_subgroups = match self.cache {
+                CacheType::F16 if self.features.subgroups => KernelId::decode_attention_subgroups(&decode),
+                _ => None,
+            };
+            let (kernel, grid) = match by_subgroups {
+                Some(kernel) if is_grouped => (kernel, decode.grouped_grid()),
+                None if is_grouped => (KernelId::decode_attention4(self.cache), decode.grouped_grid()),
+                _ => (KernelId::decode_attention(self.cache), decode.grid()),
             };
             self.dispatch(kernel, grid, &bindings, &decode)?;
         } else {
