@@ -85,6 +85,7 @@ fn lm_matvec(
     var next_rows = row_offsets(group.x * 8u, first_row, units, lane);
     var next0 = load_rows(next_rows, team_lane, units);
     var next1 = load_rows(next_rows, team_lane + 32u, units);
+    let grid = load_grid(lane);
     for (var tile = group.x * 8u; tile < params.rows; tile += groups.x * 8u) {
         let rows = next_rows;
         next_rows = row_offsets(tile + groups.x * 8u, first_row, units, lane);
@@ -101,6 +102,9 @@ fn lm_matvec(
                         square_sum += dot(v, v);
                     }
                     partials[lane].x = square_sum;
+                }
+                if is_first && start == 0u {
+                    stage_grid(grid, lane);
                 }
                 workgroupBarrier();
                 if (params.flags & NORM) != 0u && is_first && start == 0u {

@@ -51,13 +51,14 @@ fn load_x_tile(row: u32, first: u32, count: u32, lane: u32) -> f32 {
 // A unit of codes, `unit` of the row, times x.
 fn unit_dot(raw: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
     let code = expand_unit(raw);
+    let unit_words = unit_scale_words(raw, words);
     if has_byte_codes() {
         let a = x_tile[at];
         let b = x_tile[at ^ 1u];
         let c = x_tile[at ^ 2u];
         let d = x_tile[at ^ 3u];
         let products = (dot4(0u, code.x, a) + dot4(1u, code.y, b)) + (dot4(2u, code.z, c) + dot4(3u, code.w, d));
-        let s = decode_scale(words, unit % 2u);
+        let s = decode_scale(unit_words, unit % 2u);
         if !has_offset() {
             return s.x * products;
         }
@@ -71,11 +72,13 @@ fn unit_dot(raw: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
     let f = x_tile[at ^ 5u];
     let g = x_tile[at ^ 6u];
     let h = x_tile[at ^ 7u];
-    let low = (dot4(0u, code.x, a) + dot4(1u, code.y, b)) + (dot4(2u, code.z, c) + dot4(3u, code.w, d));
-    let high = (dot4(4u, code.x, e) + dot4(5u, code.y, f)) + (dot4(6u, code.z, g) + dot4(7u, code.w, h));
-    let s = decode_scale(words, 0u);
+    let first = low_words(code);
+    let second = high_words(code);
+    let low = (dot4(0u, first.x, a) + dot4(1u, first.y, b)) + (dot4(2u, first.z, c) + dot4(3u, first.w, d));
+    let high = (dot4(4u, second.x, e) + dot4(5u, second.y, f)) + (dot4(6u, second.z, g) + dot4(7u, second.w, h));
+    let s = decode_scale(unit_words, 0u);
     if has_half_scales() {
-        return s.x * low + decode_scale(words, 1u).x * high;
+        return s.x * low + decode_scale(unit_words, 1u).x * high;
     }
     if !has_offset() {
         return s.x * (low + high);

@@ -4,8 +4,10 @@
 // Number of vec4s of x in workgroup memory.
 const X_TILE_SIZE = 1536u;
 var<workgroup> x_tile: array<vec4<u32>, 384>;
-// Per group of 32: the scale, and the scaled sums of its halves.
+// Per group of 32: the scale, and the scaled sums of its halves; only the scale for weights without
+// offsets.
 var<workgroup> group_scales: array<vec4<f32>, 192>;
+var<workgroup> plain_scales: array<f32, 192>;
 var<workgroup> max_abs: array<vec4<f32>, 192>;
 // Offset of the words of x for a unit of codes, in uvec4s. Those of 32-column units are swizzled to
 // avoid bank conflicts.
@@ -36,7 +38,11 @@ fn quantize_and_store(v: vec4<f32>, i: u32, base: u32, count: u32) {
         // Words of a group are consecutive; a unit of 32 columns has two uvec4s.
         x_tile[x_tile_index_of(at / 4u)][at % 4u] = word;
         if i % 8u == 0u {
-            group_scales[at / 8u].x = group_max / 127.0;
+            if HAS_OFFSET {
+                group_scales[at / 8u].x = group_max / 127.0;
+            } else {
+                plain_scales[at / 8u] = group_max / 127.0;
+            }
         }
     }
 }
@@ -110,14 +116,24 @@ fn load_x_tile(row: u32, first: u32, count: u32, lane: u32) -> f32 {
     if count > 768u {
         squares += load_x_part(row, first + 768u, 768u, count - 768u, lane);
     }
-    workgroupBarrier();
-    for (var g = lane; g < count / 8u; g += 128u) {
-        let scale = group_scales[g].x;
-        let low = sum_i8(x_tile[x_tile_index_of(g * 2u)]);
-        let high = sum_i8(x_tile[x_tile_index_of(g * 2u + 1u)]);
-        group_scales[g] = vec4<f32>(scale, scale * f32(low), scale * f32(high), 0.0);
+    if HAS_OFFSET {
+        workgroupBarrier();
+        for (var g = lane; g < count / 8u; g += 128u) {
+            let scale = group_scales[g].x;
+            let low = sum_i8(x_tile[x_tile_index_of(g * 2u)]);
+            let high = sum_i8(x_tile[x_tile_index_of(g * 2u + 1u)]);
+            group_scales[g] = vec4<f32>(scale, scale * f32(low), scale * f32(high), 0.0);
+        }
     }
     return squares;
+}
+
+// The scale and the scaled sums of a group of x.
+fn scales_of_x(group: u32) -> vec4<f32> {
+    if HAS_OFFSET {
+        return group_scales[group];
+    }
+    return vec4<f32>(plain_scales[group], 0.0, 0.0, 0.0);
 }
 
 fn dot_i8(a: vec4<u32>, b: vec4<u32>) -> f32 {
@@ -127,21 +143,22 @@ fn dot_i8(a: vec4<u32>, b: vec4<u32>) -> f32 {
 // A unit of codes, `unit` of the row, times x.
 fn unit_dot(raw: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
     let code = expand_unit(raw);
+    let unit_words = unit_scale_words(raw, words);
     if has_byte_codes() {
-        let x_group = group_scales[at / 2u];
-        let s = decode_scale(words, unit % 2u);
+        let x_group = scales_of_x(at / 2u);
+        let s = decode_scale(unit_words, unit % 2u);
         let products = dot_i8(code, x_tile[at]);
         if !has_offset() {
             return s.x * x_group.x * products;
         }
         return s.x * x_group.x * products + s.y * select(x_group.y, x_group.z, unit % 2u == 1u);
     }
-    let x_group = group_scales[(at - at % 2u) / 2u];
+    let x_group = scales_of_x((at - at % 2u) / 2u);
     let low = dot_i8(low_nibbles(code), x_tile[at]);
     let high = dot_i8(high_nibbles(code), x_tile[at ^ 1u]);
-    let s = decode_scale(words, 0u);
+    let s = decode_scale(unit_words, 0u);
     if has_half_scales() {
-        return x_group.x * (s.x * low + decode_scale(words, 1u).x * high);
+        return x_group.x * (s.x * low + decode_scale(unit_words, 1u).x * high);
     }
     if !has_offset() {
         return s.x * x_group.x * (low + high);

@@ -27,8 +27,10 @@ fn has_codebook() -> bool {
 }
 
 // Weights have an offset in addition to the scale.
+override HAS_OFFSET: bool = FORMAT == Q4 || FORMAT == Q4_AFFINE || FORMAT == Q4_SUPERBLOCK;
+
 fn has_offset() -> bool {
-    return FORMAT == Q4 || FORMAT == Q4_AFFINE || FORMAT == Q4_SUPERBLOCK;
+    return HAS_OFFSET;
 }
 
 // The halves of a group have separate scales.

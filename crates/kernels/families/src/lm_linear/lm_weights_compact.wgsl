@@ -1,10 +1,10 @@
 // Weights in the compact formats of `params::WeightFormat`, whose codes have a fractional number of
 // bytes per 32 columns; appended to the source of the kernels that use it.
 //
-// A unit is sixteen columns, half a group. `load_unit` reads its words, without decoding them, so
-// that the loads can stay in flight; `expand_unit` turns them into sixteen bytes in order. Formats
-// with a grid have it at the start of `scales`: a word with four bytes per entry for IQ3 types, two
-// 16-bit entries per word for the others.
+// `expand_half` turns the words of half a group into sixteen bytes in order. `lm_compact_units.wgsl`
+// and `lm_grid_units.wgsl` load these words. Formats with a grid have it at the start of `scales`: a
+// word with four bytes per entry for IQ3 types, two 16-bit entries per word for the others.
+// `lm_grid_global.wgsl` looks entries up there, `lm_grid_workgroup.wgsl` in workgroup memory.
 
 override FORMAT: u32;
 
@@ -25,21 +25,16 @@ const IQ2_S = 24u;
 const IQ3_XXS = 25u;
 const IQ3_S = 26u;
 
-alias Codes = u32;
-
-// Codes are bytes after `expand_unit`.
-fn has_byte_codes() -> bool {
-    return true;
-}
-
 // Nibbles are indices into a table.
 fn has_codebook() -> bool {
     return false;
 }
 
 // Weights have an offset in addition to the scale.
+override HAS_OFFSET: bool = FORMAT < IQ2_XXS;
+
 fn has_offset() -> bool {
-    return FORMAT < IQ2_XXS;
+    return HAS_OFFSET;
 }
 
 // The halves of a group have separate scales.
@@ -74,46 +69,7 @@ fn grid_entry(index: u32) -> u32 {
     return (scales[index / 2u] >> (index % 2u * 16u)) & 0xffffu;
 }
 
-fn load_unit(unit: u32) -> vec4<u32> {
-    let group = unit / 2u;
-    let half = unit % 2u;
-    if FORMAT == Q5_0 || FORMAT == Q5_1 || FORMAT == Q5_K {
-        let at = group * 5u;
-        let low = at + half * 2u;
-        return vec4<u32>(codes[low], codes[low + 1u], codes[at + 4u] >> (half * 16u), 0u);
-    }
-    if FORMAT == Q6_K {
-        return vec4<u32>(codes[unit * 3u], codes[unit * 3u + 1u], codes[unit * 3u + 2u], 0u);
-    }
-    if FORMAT == Q3_K {
-        return vec4<u32>(codes[group * 3u + half], codes[group * 3u + 2u] >> (half * 16u), 0u, 0u);
-    }
-    if FORMAT == Q1_0 {
-        return vec4<u32>(codes[group] >> (half * 16u), 0u, 0u, 0u);
-    }
-    if FORMAT == IQ1_S {
-        let high = half_word(group / 8u * 9u + 1u + group % 8u);
-        return vec4<u32>(codes[group] >> (half * 16u), (high >> (half * 6u)) & 63u, high & 0x8000u, 0u);
-    }
-    if FORMAT == IQ1_M {
-        let high = half_word(group / 8u * 12u + 4u + group % 8u) >> (half * 8u);
-        return vec4<u32>(codes[group] >> (half * 16u), high, 0u, 0u);
-    }
-    if FORMAT == IQ2_S {
-        let high = half_word(group / 8u * 9u + 1u + group % 8u) >> (half * 4u);
-        return vec4<u32>(codes[unit], high, 0u, 0u);
-    }
-    if FORMAT == IQ3_XXS {
-        return vec4<u32>(codes[group * 3u + half], codes[group * 3u + 2u] >> (half * 14u), 0u, 0u);
-    }
-    if FORMAT == IQ3_S {
-        let high = half_word(group / 8u * 7u + 1u + group % 8u / 2u) >> (group % 2u * 8u + half * 4u);
-        return vec4<u32>(codes[group * 3u + half], codes[group * 3u + 2u] >> (half * 16u), high, 0u);
-    }
-    return vec4<u32>(codes[unit], 0u, 0u, 0u);
-}
-
-// Four nibbles as four bytes.
+// Four bits as four bytes.
 fn spread_bits(bits: u32) -> u32 {
     return ((bits & 15u) * 0x00204081u) & 0x01010101u;
 }
@@ -136,19 +92,18 @@ fn even_signs(signs: u32) -> u32 {
     return seven | ((countOneBits(seven) & 1u) << 7u);
 }
 
-// The magnitudes 8, 25 and 43 for four 2-bit codes.
+// The magnitudes 8, 25 and 43 for four digits, one per byte.
 fn iq2_magnitudes(digits: u32) -> u32 {
-    let indices = spread_pairs(digits);
-    return 0x08080808u + indices * 17u + ((indices >> 1u) & 0x01010101u);
+    return ((digits * 35u + 0x10101010u) >> 1u) & 0x7f7f7f7fu;
 }
 
-// Four values of each of two grid entries of eight values.
-fn iq2_words(first: u32, second: u32, signs: vec2<u32>) -> vec4<u32> {
+// Sixteen values of two grid entries of eight.
+fn iq2_words(first: vec2<u32>, second: vec2<u32>, signs: vec2<u32>) -> vec4<u32> {
     return vec4<u32>(
-        with_signs(iq2_magnitudes(first), signs.x),
-        with_signs(iq2_magnitudes(first >> 8u), signs.x >> 4u),
-        with_signs(iq2_magnitudes(second), signs.y),
-        with_signs(iq2_magnitudes(second >> 8u), signs.y >> 4u),
+        with_signs(first.x, signs.x),
+        with_signs(first.y, signs.x >> 4u),
+        with_signs(second.x, signs.y),
+        with_signs(second.y, signs.y >> 4u),
     );
 }
 
@@ -159,7 +114,8 @@ fn iq1_words(entry: u32, minus: bool) -> vec2<u32> {
     return vec2<u32>(spread_pairs(entry) * 8u + step, spread_pairs(entry >> 8u) * 8u + step);
 }
 
-fn expand_unit(raw: vec4<u32>) -> vec4<u32> {
+// The sixteen bytes of half a group.
+fn expand_half(raw: vec4<u32>) -> vec4<u32> {
     let shifts = vec4<u32>(0u, 2u, 4u, 6u);
     if FORMAT == Q5_0 || FORMAT == Q5_1 || FORMAT == Q5_K {
         let low = vec4<u32>(raw.x, raw.y, raw.x >> 4u, raw.y >> 4u) & vec4<u32>(0x0f0f0f0fu);
@@ -195,18 +151,18 @@ fn expand_unit(raw: vec4<u32>) -> vec4<u32> {
     }
     if FORMAT == IQ2_XXS {
         let signs = vec2<u32>(even_signs(raw.x >> 16u), even_signs(raw.x >> 23u));
-        return iq2_words(grid_entry(raw.x & 0xffu), grid_entry((raw.x >> 8u) & 0xffu), signs);
+        return iq2_words(iq2_entry(raw.x & 0xffu), iq2_entry((raw.x >> 8u) & 0xffu), signs);
     }
     if FORMAT == IQ2_XS {
         let signs = vec2<u32>(even_signs(raw.x >> 9u), even_signs(raw.x >> 25u));
-        return iq2_words(grid_entry(raw.x & 511u), grid_entry((raw.x >> 16u) & 511u), signs);
+        return iq2_words(iq2_entry(raw.x & 511u), iq2_entry((raw.x >> 16u) & 511u), signs);
     }
     if FORMAT == IQ2_S {
-        let first = grid_entry((raw.x & 0xffu) | ((raw.y & 3u) << 8u));
-        let second = grid_entry(((raw.x >> 8u) & 0xffu) | ((raw.y & 12u) << 6u));
+        let first = iq2_entry((raw.x & 0xffu) | ((raw.y & 3u) << 8u));
+        let second = iq2_entry(((raw.x >> 8u) & 0xffu) | ((raw.y & 12u) << 6u));
         return iq2_words(first, second, vec2<u32>(raw.x >> 16u, raw.x >> 24u));
     }
-    if FORMAT == IQ3_XXS || FORMAT == IQ3_S {
+    if FORMAT >= IQ3_XXS {
         var signs = raw.y;
         var high = vec4<u32>();
         if FORMAT == IQ3_XXS {
@@ -216,10 +172,10 @@ fn expand_unit(raw: vec4<u32>) -> vec4<u32> {
         }
         let at = ((vec4<u32>(raw.x) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(0xffu)) | high;
         return vec4<u32>(
-            with_signs(scales[at.x], signs),
-            with_signs(scales[at.y], signs >> 4u),
-            with_signs(scales[at.z], signs >> 8u),
-            with_signs(scales[at.w], signs >> 12u),
+            with_signs(iq3_entry(at.x), signs),
+            with_signs(iq3_entry(at.y), signs >> 4u),
+            with_signs(iq3_entry(at.z), signs >> 8u),
+            with_signs(iq3_entry(at.w), signs >> 12u),
         );
     }
     return (vec4<u32>(raw.x) >> shifts) & vec4<u32>(0x03030303u);
@@ -228,13 +184,6 @@ fn expand_unit(raw: vec4<u32>) -> vec4<u32> {
 // Four adjacent codes, of an expanded word.
 fn decode_codes(chunk: u32, word: u32, next: u32, following: vec2<u32>) -> vec4<f32> {
     return vec4<f32>(unpack4xI8(word));
-}
-
-// Four adjacent codes of a group; `chunk` selects one of eight.
-fn load_chunk(group: u32, chunk: u32) -> vec4<f32> {
-    let unit = expand_unit(load_unit(group * 2u + chunk / 4u));
-    let pair = select(unit.xy, unit.zw, (chunk & 2u) != 0u);
-    return vec4<f32>(unpack4xI8(select(pair.x, pair.y, (chunk & 1u) != 0u)));
 }
 
 // The words with the scales and offsets of a group; `group` counts groups of the whole matrix.
@@ -282,14 +231,11 @@ fn scale_words(group: u32) -> vec2<u32> {
         }
         return vec2<u32>(half_word(block * 12u), own);
     }
-    if FORMAT == IQ2_XXS {
-        return vec2<u32>(half_word(block), (codes[group * 2u] >> 30u) | ((codes[group * 2u + 1u] >> 30u) << 2u));
+    if FORMAT == IQ2_XXS || FORMAT == IQ3_XXS {
+        return grid_scale_words(group);
     }
     if FORMAT == IQ2_XS {
         return vec2<u32>(half_word(block * 5u), half_word(block * 5u + 1u + within / 2u) >> (within % 2u * 8u));
-    }
-    if FORMAT == IQ3_XXS {
-        return vec2<u32>(half_word(block), codes[group * 3u + 2u] >> 28u);
     }
     if FORMAT == IQ3_S {
         return vec2<u32>(half_word(block * 7u), half_word(block * 7u + 5u + within / 4u) >> (within % 4u * 4u));
@@ -355,16 +301,4 @@ fn decode_scale(words: vec2<u32>, half: u32) -> vec2<f32> {
 
 fn load_scale(group: u32, half: u32) -> vec2<f32> {
     return decode_scale(scale_words(group), half);
-}
-
-// Codes are bytes: there are no nibbles.
-fn prepare_nibbles(lane: u32) {
-}
-
-fn low_nibbles(code: vec4<u32>) -> vec4<u32> {
-    return code;
-}
-
-fn high_nibbles(code: vec4<u32>) -> vec4<u32> {
-    return code;
 }

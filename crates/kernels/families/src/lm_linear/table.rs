@@ -28,6 +28,33 @@ macro_rules! compact_variants {
     };
 }
 
+/// The variants of a kernel whose unit is half a group, for the compact formats without a grid that
+/// the kernel stages, in the order of [`WeightFormat`].
+macro_rules! half_group_variants {
+    ($prefix:literal) => {
+        compact_variants!(@list $prefix [UNIT_VEC4S = 4];
+            "q5_0" 11, "q5_1" 12, "q5_k" 13, "q6_k" 14, "q2_k" 15, "q3_k" 16, "tq2_0" 17, "q2_0" 18, "q1_0" 19,
+            "iq1_s" 20, "iq1_m" 21)
+    };
+}
+
+/// `lm_matvec_*` with a grid of this many entries in workgroup memory. The source has their number:
+/// naga does not resolve overrides in the size of an array.
+macro_rules! grid_family {
+    ($x:literal, $codes:literal, $size:literal, $prefix:literal, $format:literal, $id:literal) => {
+        Family {
+            aliases: concat!(
+                source!($x, "lm_weights_compact.wgsl", "lm_grid_units.wgsl", $codes, "lm_grid_workgroup.wgsl"),
+                "const GRID_SIZE = ",
+                $size,
+                "u;\n"
+            ),
+            variants: &[compact_variants!(@one $prefix $format $id [UNIT_VEC4S = 8])],
+            ..PRODUCT
+        }
+    };
+}
+
 /// The variants of a kernel for the quantized formats of `lm_weights.wgsl`, in the order of
 /// [`WeightFormat`].
 macro_rules! quantized_variants {
@@ -140,7 +167,7 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..PRODUCT
     },
     Family {
-        aliases: source!("lm_matvec_x_f32.wgsl", "lm_weights.wgsl", "lm_units.wgsl"),
+        aliases: source!("lm_matvec_x_f32.wgsl", "lm_weights.wgsl", "lm_units.wgsl", "lm_grid_none.wgsl"),
         variants: variants! {
             "lm_matvec_q4": FORMAT = 3, UNIT_VEC4S = 8;
             "lm_matvec_q4_affine": FORMAT = 4, UNIT_VEC4S = 8;
@@ -154,12 +181,29 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..PRODUCT
     },
     Family {
-        aliases: source!("lm_matvec_x_f32.wgsl", "lm_weights_compact.wgsl"),
-        variants: compact_variants!("lm_matvec", UNIT_VEC4S = 4),
+        aliases: source!(
+            "lm_matvec_x_f32.wgsl",
+            "lm_weights_compact.wgsl",
+            "lm_compact_units.wgsl",
+            "lm_grid_global.wgsl",
+            "lm_grid_none.wgsl"
+        ),
+        variants: half_group_variants!("lm_matvec"),
         ..PRODUCT
     },
+    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_pairs.wgsl", 256, "lm_matvec", "iq2_xxs", 22),
+    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_pairs.wgsl", 512, "lm_matvec", "iq2_xs", 23),
+    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_pairs.wgsl", 1024, "lm_matvec", "iq2_s", 24),
+    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_triples.wgsl", 256, "lm_matvec", "iq3_xxs", 25),
+    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_triples.wgsl", 512, "lm_matvec", "iq3_s", 26),
     Family {
-        aliases: source!("lm_matvec_x_i8.wgsl", "lm_weights.wgsl", "lm_units.wgsl", "lm_nibbles_iq4.wgsl"),
+        aliases: source!(
+            "lm_matvec_x_i8.wgsl",
+            "lm_weights.wgsl",
+            "lm_units.wgsl",
+            "lm_nibbles_iq4.wgsl",
+            "lm_grid_none.wgsl"
+        ),
         variants: variants! {
             "lm_matvec_i8_q4_nl": FORMAT = 6, UNIT_VEC4S = 8;
             "lm_matvec_i8_iq4_xs": FORMAT = 9, UNIT_VEC4S = 8;
@@ -167,7 +211,13 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..PRODUCT
     },
     Family {
-        aliases: source!("lm_matvec_x_i8.wgsl", "lm_weights.wgsl", "lm_units.wgsl", "lm_nibbles.wgsl"),
+        aliases: source!(
+            "lm_matvec_x_i8.wgsl",
+            "lm_weights.wgsl",
+            "lm_units.wgsl",
+            "lm_nibbles.wgsl",
+            "lm_grid_none.wgsl"
+        ),
         variants: variants! {
             "lm_matvec_i8_q4": FORMAT = 3, UNIT_VEC4S = 8;
             "lm_matvec_i8_q4_affine": FORMAT = 4, UNIT_VEC4S = 8;
@@ -179,10 +229,21 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..PRODUCT
     },
     Family {
-        aliases: source!("lm_matvec_x_i8.wgsl", "lm_weights_compact.wgsl"),
-        variants: compact_variants!("lm_matvec_i8", UNIT_VEC4S = 4),
+        aliases: source!(
+            "lm_matvec_x_i8.wgsl",
+            "lm_weights_compact.wgsl",
+            "lm_compact_units.wgsl",
+            "lm_grid_global.wgsl",
+            "lm_grid_none.wgsl"
+        ),
+        variants: half_group_variants!("lm_matvec_i8"),
         ..PRODUCT
     },
+    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_pairs.wgsl", 256, "lm_matvec_i8", "iq2_xxs", 22),
+    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_pairs.wgsl", 512, "lm_matvec_i8", "iq2_xs", 23),
+    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_pairs.wgsl", 1024, "lm_matvec_i8", "iq2_s", 24),
+    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_triples.wgsl", 256, "lm_matvec_i8", "iq3_xxs", 25),
+    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_triples.wgsl", 512, "lm_matvec_i8", "iq3_s", 26),
     Family {
         aliases: source!("lm_matvec4_floats.wgsl", "lm_weights.wgsl", "lm_units.wgsl"),
         variants: variants! {
@@ -198,7 +259,12 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..MATVEC4
     },
     Family {
-        aliases: source!("lm_matvec4_codes.wgsl", "lm_weights_compact.wgsl"),
+        aliases: source!(
+            "lm_matvec4_codes.wgsl",
+            "lm_weights_compact.wgsl",
+            "lm_compact_units.wgsl",
+            "lm_grid_global.wgsl"
+        ),
         variants: compact_variants!("lm_matvec4"),
         ..MATVEC4
     },
@@ -208,7 +274,7 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..MATVEC8
     },
     Family {
-        aliases: source!("lm_tiles.wgsl", "lm_weights_compact.wgsl"),
+        aliases: source!("lm_tiles.wgsl", "lm_weights_compact.wgsl", "lm_compact_units.wgsl", "lm_grid_global.wgsl"),
         variants: compact_variants!("lm_matvec8_i8"),
         ..MATVEC8
     },
@@ -230,7 +296,7 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..MATMUL
     },
     Family {
-        aliases: source!("lm_tiles.wgsl", "lm_weights_compact.wgsl"),
+        aliases: source!("lm_tiles.wgsl", "lm_weights_compact.wgsl", "lm_compact_units.wgsl", "lm_grid_global.wgsl"),
         variants: compact_variants!("lm_matmul"),
         ..MATMUL
     },
@@ -255,6 +321,8 @@ pub(crate) const FAMILIES: &[Family] = &[
         aliases: source!(
             "lm_coopmat_weights_quantized.wgsl",
             "lm_weights_compact.wgsl",
+            "lm_compact_units.wgsl",
+            "lm_grid_global.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
         ),
         variants: compact_variants!("lm_matmul_coopmat"),
@@ -305,6 +373,8 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_tiles.wgsl",
             "lm_coopmat32_weights_quantized.wgsl",
             "lm_weights_compact.wgsl",
+            "lm_compact_units.wgsl",
+            "lm_grid_global.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
         ),
         variants: compact_variants!("lm_matmul_coopmat16"),
@@ -341,6 +411,8 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_tiles.wgsl",
             "lm_coopmat32_weights_quantized.wgsl",
             "lm_weights_compact.wgsl",
+            "lm_compact_units.wgsl",
+            "lm_grid_global.wgsl",
             "lm_linear_epilogue_vec4.wgsl"
         ),
         variants: compact_variants!("lm_matmul_coopmat32"),

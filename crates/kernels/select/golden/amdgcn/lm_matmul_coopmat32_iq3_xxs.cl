@@ -354,7 +354,7 @@ ROCI_FN uint half_word(uint at, global const uint *scales) {
 ROCI_FN uint4 load_unit(uint unit_1, global const uint *codes) {
     bool local_4 = false;
     bool local_5 = false;
-    const uint group_4 = unit_1 / 2u;
+    const uint group_5 = unit_1 / 2u;
     const uint half_1 = unit_1 % 2u;
     local_4 = false;
     const bool _e8 = local_4;
@@ -365,24 +365,31 @@ ROCI_FN uint4 load_unit(uint unit_1, global const uint *codes) {
     }
     const bool _e14 = local_5;
     if (_e14) {
-        const uint at_4 = group_4 * 5u;
+        const uint at_4 = group_5 * 5u;
         const uint low = at_4 + (half_1 * 2u);
         const uint _e22 = codes[low];
         const uint _e27 = codes[low + 1u];
         const uint _e32 = codes[at_4 + 4u];
         return (uint4)(_e22, _e27, _e32 >> ((half_1 * 16u) & 31u), 0u);
     }
-    const uint _e43 = codes[(group_4 * 3u) + half_1];
-    const uint _e50 = codes[(group_4 * 3u) + 2u];
+    const uint _e43 = codes[(group_5 * 3u) + half_1];
+    const uint _e50 = codes[(group_5 * 3u) + 2u];
     return (uint4)(_e43, _e50 >> ((half_1 * 14u) & 31u), 0u, 0u);
 }
 
-ROCI_FN uint2 scale_words(uint group_3, global const uint *codes, global const uint *scales) {
+ROCI_FN uint2 grid_scale_words(uint group_3, global const uint *codes, global const uint *scales) {
+    const uint _e3 = half_word(group_3 / 8u, scales);
+    const uint _e10 = codes[(group_3 * 3u) + 2u];
+    return (uint2)(_e3, _e10 >> 28u);
+}
+
+ROCI_FN uint2 scale_words(uint group_4, global const uint *codes, global const uint *scales) {
     bool local_6 = false;
     bool local_7 = false;
     uint own = 0u;
-    const uint block = group_3 / 8u;
-    const uint within = group_3 % 8u;
+    bool local_8 = false;
+    const uint block = group_4 / 8u;
+    const uint within = group_4 % 8u;
     local_6 = false;
     const bool _e8 = local_6;
     if (_e8) {
@@ -397,9 +404,14 @@ ROCI_FN uint2 scale_words(uint group_3, global const uint *codes, global const u
         const uint _e33 = half_word(((block * 9u) + 1u) + within, scales);
         return (uint2)(_e27, _e33);
     }
-    const uint _e35 = half_word(block, scales);
-    const uint _e42 = codes[(group_3 * 3u) + 2u];
-    return (uint2)(_e35, _e42 >> 28u);
+    local_8 = true;
+    const bool _e38 = local_8;
+    if (_e38) {
+        const uint2 _e39 = grid_scale_words(group_4, codes, scales);
+        return _e39;
+    }
+    const uint _e40 = half_word(block, scales);
+    return (uint2)(_e40, 0u);
 }
 
 ROCI_FN WElements load_w(uint matrix_2, uint first, uint step_2, uint lane_4, private const Params *params, global const uint *codes, global const uint *scales) {
@@ -491,21 +503,24 @@ ROCI_FN uint with_signs(uint magnitudes, uint signs_1) {
     return (magnitudes ^ (ones * 255u)) + ones;
 }
 
-ROCI_FN uint4 expand_unit(uint4 raw, global const uint *scales) {
-    bool local_8 = false;
+ROCI_FN uint iq3_entry(uint index, global const uint *scales) {
+    const uint _e3 = scales[index];
+    return _e3;
+}
+
+ROCI_FN uint4 expand_half(uint4 raw, global const uint *scales) {
     bool local_9 = false;
     bool local_10 = false;
     uint signs_2 = 0u;
     uint4 high = (uint4)(0u);
-    const uint4 shifts = (uint4)(0u, 2u, 4u, 6u);
-    local_8 = false;
-    const bool _e9 = local_8;
+    local_9 = false;
+    const bool _e9 = local_9;
     if (!_e9) {
-        local_9 = false;
+        local_10 = false;
     } else {
-        local_9 = true;
+        local_10 = true;
     }
-    const bool _e15 = local_9;
+    const bool _e15 = local_10;
     if (_e15) {
         const uint4 low_1 = ((uint4)(raw.x, raw.y, raw.x >> 4u, raw.y >> 4u)) & ((uint4)(252645135u));
         const uint _e29 = spread_bits(raw.z);
@@ -515,30 +530,30 @@ ROCI_FN uint4 expand_unit(uint4 raw, global const uint *scales) {
         const uint4 high_1 = (uint4)(_e29, _e33, _e37, _e41);
         return low_1 | (high_1 << ((uint4)(4u)));
     }
-    local_10 = true;
-    const bool _e50 = local_10;
-    if (_e50) {
-        signs_2 = raw.y;
-        const uint _e56 = even_signs(raw.y);
-        const uint _e60 = even_signs(raw.y >> 7u);
-        signs_2 = _e56 | (_e60 << 8u);
-        const uint4 _e75 = high;
-        const uint4 at_6 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e75;
-        const uint _e80 = scales[at_6.x];
-        const uint _e81 = signs_2;
-        const uint _e82 = with_signs(_e80, _e81);
-        const uint _e86 = scales[at_6.y];
-        const uint _e87 = signs_2;
-        const uint _e90 = with_signs(_e86, _e87 >> 4u);
-        const uint _e94 = scales[at_6.z];
-        const uint _e95 = signs_2;
-        const uint _e98 = with_signs(_e94, _e95 >> 8u);
-        const uint _e102 = scales[at_6.w];
-        const uint _e103 = signs_2;
-        const uint _e106 = with_signs(_e102, _e103 >> 12u);
-        return (uint4)(_e82, _e90, _e98, _e106);
-    }
-    return (((uint4)(raw.x)) >> (shifts & 31u)) & ((uint4)(50529027u));
+    signs_2 = raw.y;
+    const uint _e52 = even_signs(raw.y);
+    const uint _e56 = even_signs(raw.y >> 7u);
+    signs_2 = _e52 | (_e56 << 8u);
+    const uint4 _e71 = high;
+    const uint4 at_6 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e71;
+    const uint _e74 = iq3_entry(at_6.x, scales);
+    const uint _e75 = signs_2;
+    const uint _e76 = with_signs(_e74, _e75);
+    const uint _e78 = iq3_entry(at_6.y, scales);
+    const uint _e79 = signs_2;
+    const uint _e82 = with_signs(_e78, _e79 >> 4u);
+    const uint _e84 = iq3_entry(at_6.z, scales);
+    const uint _e85 = signs_2;
+    const uint _e88 = with_signs(_e84, _e85 >> 8u);
+    const uint _e90 = iq3_entry(at_6.w, scales);
+    const uint _e91 = signs_2;
+    const uint _e94 = with_signs(_e90, _e91 >> 12u);
+    return (uint4)(_e76, _e82, _e88, _e94);
+}
+
+ROCI_FN uint4 expand_unit(uint4 raw_1, global const uint *scales) {
+    const uint4 _e1 = expand_half(raw_1, scales);
+    return _e1;
 }
 
 ROCI_FN float2 decode_scale(uint2 words, uint half_) {

@@ -82,23 +82,23 @@ ROCI_FN uint4 load_unit(uint unit_1, global const uint4 *codes) {
 }
 
 ROCI_FN uint2 scale_words(uint group_1, global const uint *scales) {
-    bool local_6 = false;
     bool local_7 = false;
     bool local_8 = false;
-    local_6 = false;
-    const bool _e4 = local_6;
+    bool local_9 = false;
+    local_7 = false;
+    const bool _e4 = local_7;
     if (!_e4) {
-        local_7 = false;
+        local_8 = false;
     } else {
-        local_7 = true;
+        local_8 = true;
     }
-    const bool _e10 = local_7;
+    const bool _e10 = local_8;
     if (_e10) {
         const uint _e15 = scales[group_1 / 2u];
         return (uint2)(_e15 >> (((group_1 % 2u) * 16u) & 31u), 0u);
     }
-    local_8 = true;
-    const bool _e26 = local_8;
+    local_9 = true;
+    const bool _e26 = local_9;
     if (_e26) {
         const uint _e29 = scales[group_1];
         return (uint2)(_e29, 0u);
@@ -129,19 +129,28 @@ ROCI_FN uint4 expand_unit(uint4 raw) {
     return raw;
 }
 
+ROCI_FN uint2 unit_scale_words(uint4 raw_1, uint2 words) {
+    return words;
+}
+
 ROCI_FN bool has_byte_codes(void) {
     return false;
 }
 
-ROCI_FN float2 decode_scale(uint2 words, uint half_) {
-    bool local_9 = false;
-    local_9 = false;
-    const bool _e5 = local_9;
+ROCI_FN float4 scales_of_x(uint group_2, local array192_float4_ *group_scales) {
+    const float4 _e3 = (*group_scales).e[group_2];
+    return _e3;
+}
+
+ROCI_FN float2 decode_scale(uint2 words_1, uint half_) {
+    bool local_10 = false;
+    local_10 = false;
+    const bool _e5 = local_10;
     if (_e5) {
-        const float scale = roci_unpack2x16float(words.x).x;
+        const float scale = roci_unpack2x16float(words_1.x).x;
         return (float2)(scale, false ? ((-8.0f) * scale) : 0.0f);
     }
-    return roci_unpack2x16float(words.x);
+    return roci_unpack2x16float(words_1.x);
 }
 
 ROCI_FN float dot_i8_(uint4 a, uint4 b) {
@@ -149,17 +158,7 @@ ROCI_FN float dot_i8_(uint4 a, uint4 b) {
 }
 
 ROCI_FN bool has_offset(void) {
-    bool local_10 = false;
-    bool local_11 = false;
-    local_10 = true;
-    const bool _e3 = local_10;
-    if (!_e3) {
-        local_11 = false;
-    } else {
-        local_11 = true;
-    }
-    const bool _e9 = local_11;
-    return _e9;
+    return true;
 }
 
 ROCI_FN uint4 e2m1_bytes(uint4 nibbles) {
@@ -174,10 +173,10 @@ ROCI_FN uint4 e2m1_bytes(uint4 nibbles) {
 }
 
 ROCI_FN uint4 low_nibbles(uint4 code) {
-    bool local_12 = false;
+    bool local_11 = false;
     const uint4 nibbles_1 = code & ((uint4)(252645135u));
-    local_12 = false;
-    const bool _e7 = local_12;
+    local_11 = false;
+    const bool _e7 = local_11;
     if (_e7) {
         const uint4 _e8 = e2m1_bytes(nibbles_1);
         return _e8;
@@ -194,35 +193,36 @@ ROCI_FN bool has_half_scales(void) {
     return false;
 }
 
-ROCI_FN float unit_dot(uint4 raw_1, uint2 words_1, uint unit_2, uint at_2, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
-    const uint4 code_2 = expand_unit(raw_1);
-    const bool _e5 = has_byte_codes();
-    if (_e5) {
-        const float4 x_group = (*group_scales).e[at_2 / 2u];
-        const float2 s = decode_scale(words_1, unit_2 % 2u);
-        const uint4 _e16 = (*x_tile).e[at_2];
-        const float products = dot_i8_(code_2, _e16);
-        const bool _e18 = has_offset();
-        if (!_e18) {
+ROCI_FN float unit_dot(uint4 raw_2, uint2 words_2, uint unit_2, uint at_2, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
+    const uint4 code_2 = expand_unit(raw_2);
+    const uint2 unit_words = unit_scale_words(raw_2, words_2);
+    const bool _e6 = has_byte_codes();
+    if (_e6) {
+        const float4 x_group = scales_of_x(at_2 / 2u, group_scales);
+        const float2 s = decode_scale(unit_words, unit_2 % 2u);
+        const uint4 _e15 = (*x_tile).e[at_2];
+        const float products = dot_i8_(code_2, _e15);
+        const bool _e17 = has_offset();
+        if (!_e17) {
             return (s.x * x_group.x) * products;
         }
         return ((s.x * x_group.x) * products) + (s.y * (((unit_2 % 2u) == 1u) ? x_group.z : x_group.y));
     }
-    const float4 x_group_1 = (*group_scales).e[(at_2 - (at_2 % 2u)) / 2u];
-    const uint4 _e46 = low_nibbles(code_2);
-    const uint4 _e49 = (*x_tile).e[at_2];
-    const float low = dot_i8_(_e46, _e49);
-    const uint4 _e51 = high_nibbles(code_2);
-    const uint4 _e56 = (*x_tile).e[at_2 ^ 1u];
-    const float high = dot_i8_(_e51, _e56);
-    const float2 s_1 = decode_scale(words_1, 0u);
-    const bool _e60 = has_half_scales();
-    if (_e60) {
-        const float2 _e65 = decode_scale(words_1, 1u);
-        return x_group_1.x * ((s_1.x * low) + (_e65.x * high));
+    const float4 x_group_1 = scales_of_x((at_2 - (at_2 % 2u)) / 2u, group_scales);
+    const uint4 _e43 = low_nibbles(code_2);
+    const uint4 _e46 = (*x_tile).e[at_2];
+    const float low = dot_i8_(_e43, _e46);
+    const uint4 _e48 = high_nibbles(code_2);
+    const uint4 _e53 = (*x_tile).e[at_2 ^ 1u];
+    const float high = dot_i8_(_e48, _e53);
+    const float2 s_1 = decode_scale(unit_words, 0u);
+    const bool _e57 = has_half_scales();
+    if (_e57) {
+        const float2 _e62 = decode_scale(unit_words, 1u);
+        return x_group_1.x * ((s_1.x * low) + (_e62.x * high));
     }
-    const bool _e70 = has_offset();
-    if (!_e70) {
+    const bool _e67 = has_offset();
+    if (!_e67) {
         return (s_1.x * x_group_1.x) * (low + high);
     }
     return ((s_1.x * x_group_1.x) * (low + high)) + (s_1.y * (x_group_1.y + x_group_1.z));
@@ -240,7 +240,11 @@ ROCI_FN uint2 row_offsets(uint tile_1, uint first_row_1, uint units, uint lane_1
     return (((uint2)(first_row_1)) + __builtin_elementwise_min(row_5, (uint2)((_e17 - 1u)))) * ((uint2)(units));
 }
 
-ROCI_FN void prepare_nibbles(uint lane_2) {
+ROCI_FN uint4 load_grid(uint lane_2) {
+    return (uint4)(0u);
+}
+
+ROCI_FN void prepare_nibbles(uint lane_3) {
 }
 
 ROCI_FN float max_abs_of(float4 v_2) {
@@ -285,7 +289,7 @@ ROCI_FN void quantize_and_store(float4 v_4, uint i_3, uint base, uint count_1, l
     }
 }
 
-ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint lane_3, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
+ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint lane_4, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
     float4 v0_ = (float4)(0.0f);
     float4 v1_ = (float4)(0.0f);
     float4 v2_ = (float4)(0.0f);
@@ -294,12 +298,12 @@ ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint 
     float4 v5_ = (float4)(0.0f);
     float squares = 0.0f;
     const uint last = (first + count_2) - 1u;
-    const uint at0_ = __builtin_elementwise_min(first + lane_3, last);
-    const uint at1_ = __builtin_elementwise_min((first + lane_3) + 128u, last);
-    const uint at2_ = __builtin_elementwise_min((first + lane_3) + 256u, last);
-    const uint at3_ = __builtin_elementwise_min((first + lane_3) + 384u, last);
-    const uint at4_ = __builtin_elementwise_min((first + lane_3) + 512u, last);
-    const uint at5_ = __builtin_elementwise_min((first + lane_3) + 640u, last);
+    const uint at0_ = __builtin_elementwise_min(first + lane_4, last);
+    const uint at1_ = __builtin_elementwise_min((first + lane_4) + 128u, last);
+    const uint at2_ = __builtin_elementwise_min((first + lane_4) + 256u, last);
+    const uint at3_ = __builtin_elementwise_min((first + lane_4) + 384u, last);
+    const uint at4_ = __builtin_elementwise_min((first + lane_4) + 512u, last);
+    const uint at5_ = __builtin_elementwise_min((first + lane_4) + 640u, last);
     const float4 _e33 = x[row + at0_];
     v0_ = _e33;
     const float4 _e38 = x[row + at1_];
@@ -322,21 +326,21 @@ ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint 
         const float4 n5_ = norm[at5_];
         const float _e87 = squares;
         const float4 _e88 = v0_;
-        const float _e89 = masked_square(_e88, lane_3, count_2);
+        const float _e89 = masked_square(_e88, lane_4, count_2);
         const float4 _e90 = v1_;
-        const float _e93 = masked_square(_e90, lane_3 + 128u, count_2);
+        const float _e93 = masked_square(_e90, lane_4 + 128u, count_2);
         squares = _e87 + (_e89 + _e93);
         const float _e96 = squares;
         const float4 _e97 = v2_;
-        const float _e100 = masked_square(_e97, lane_3 + 256u, count_2);
+        const float _e100 = masked_square(_e97, lane_4 + 256u, count_2);
         const float4 _e101 = v3_;
-        const float _e104 = masked_square(_e101, lane_3 + 384u, count_2);
+        const float _e104 = masked_square(_e101, lane_4 + 384u, count_2);
         squares = _e96 + (_e100 + _e104);
         const float _e107 = squares;
         const float4 _e108 = v4_;
-        const float _e111 = masked_square(_e108, lane_3 + 512u, count_2);
+        const float _e111 = masked_square(_e108, lane_4 + 512u, count_2);
         const float4 _e112 = v5_;
-        const float _e115 = masked_square(_e112, lane_3 + 640u, count_2);
+        const float _e115 = masked_square(_e112, lane_4 + 640u, count_2);
         squares = _e107 + (_e111 + _e115);
         const float4 _e118 = v0_;
         v0_ = _e118 * n0_;
@@ -351,33 +355,33 @@ ROCI_FN float load_x_part(uint row, uint first, uint base_1, uint count_2, uint 
         const float4 _e128 = v5_;
         v5_ = _e128 * n5_;
     }
-    prepare_nibbles(lane_3);
+    prepare_nibbles(lane_4);
     roci_barrier_workgroup();
     const float4 _e130 = v0_;
-    store_max_abs(_e130, lane_3, max_abs);
+    store_max_abs(_e130, lane_4, max_abs);
     const float4 _e131 = v1_;
-    store_max_abs(_e131, lane_3 + 128u, max_abs);
+    store_max_abs(_e131, lane_4 + 128u, max_abs);
     const float4 _e134 = v2_;
-    store_max_abs(_e134, lane_3 + 256u, max_abs);
+    store_max_abs(_e134, lane_4 + 256u, max_abs);
     const float4 _e137 = v3_;
-    store_max_abs(_e137, lane_3 + 384u, max_abs);
+    store_max_abs(_e137, lane_4 + 384u, max_abs);
     const float4 _e140 = v4_;
-    store_max_abs(_e140, lane_3 + 512u, max_abs);
+    store_max_abs(_e140, lane_4 + 512u, max_abs);
     const float4 _e143 = v5_;
-    store_max_abs(_e143, lane_3 + 640u, max_abs);
+    store_max_abs(_e143, lane_4 + 640u, max_abs);
     roci_barrier_workgroup();
     const float4 _e146 = v0_;
-    quantize_and_store(_e146, lane_3, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e146, lane_4, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e147 = v1_;
-    quantize_and_store(_e147, lane_3 + 128u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e147, lane_4 + 128u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e150 = v2_;
-    quantize_and_store(_e150, lane_3 + 256u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e150, lane_4 + 256u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e153 = v3_;
-    quantize_and_store(_e153, lane_3 + 384u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e153, lane_4 + 384u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e156 = v4_;
-    quantize_and_store(_e156, lane_3 + 512u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e156, lane_4 + 512u, base_1, count_2, group_scales, x_tile, max_abs);
     const float4 _e159 = v5_;
-    quantize_and_store(_e159, lane_3 + 640u, base_1, count_2, group_scales, x_tile, max_abs);
+    quantize_and_store(_e159, lane_4 + 640u, base_1, count_2, group_scales, x_tile, max_abs);
     const float _e162 = squares;
     return _e162;
 }
@@ -386,18 +390,18 @@ ROCI_FN int sum_i8_(uint4 v_5) {
     return (int)((uint)((int)((uint)roci_native_dot4_i8(v_5.x, 16843009u) + (uint)roci_native_dot4_i8(v_5.y, 16843009u))) + (uint)((int)((uint)roci_native_dot4_i8(v_5.z, 16843009u) + (uint)roci_native_dot4_i8(v_5.w, 16843009u))));
 }
 
-ROCI_FN float load_x_tile(uint row_1, uint first_1, uint count_3, uint lane_4, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
+ROCI_FN float load_x_tile(uint row_1, uint first_1, uint count_3, uint lane_5, private const Params *params, global const float4 *x, global const float4 *norm, local array192_float4_ *group_scales, local array384_uint4_ *x_tile, local array192_float4_ *max_abs) {
     float squares_1 = 0.0f;
     uint g = 0u;
-    const float _e7 = load_x_part(row_1, first_1, 0u, __builtin_elementwise_min(count_3, 768u), lane_4, params, x, norm, group_scales, x_tile, max_abs);
+    const float _e7 = load_x_part(row_1, first_1, 0u, __builtin_elementwise_min(count_3, 768u), lane_5, params, x, norm, group_scales, x_tile, max_abs);
     squares_1 = _e7;
     if (count_3 > 768u) {
         const float _e11 = squares_1;
-        const float _e17 = load_x_part(row_1, first_1 + 768u, 768u, count_3 - 768u, lane_4, params, x, norm, group_scales, x_tile, max_abs);
+        const float _e17 = load_x_part(row_1, first_1 + 768u, 768u, count_3 - 768u, lane_5, params, x, norm, group_scales, x_tile, max_abs);
         squares_1 = _e11 + _e17;
     }
     roci_barrier_workgroup();
-    g = lane_4;
+    g = lane_5;
     while (true) {
         const uint _e20 = g;
         if (!(_e20 < (count_3 / 8u))) {
@@ -422,6 +426,9 @@ ROCI_FN float load_x_tile(uint row_1, uint first_1, uint count_3, uint lane_4, p
     }
     const float _e59 = squares_1;
     return _e59;
+}
+
+ROCI_FN void stage_grid(uint4 words_3, uint lane_6) {
 }
 
 ROCI_FN float gated_unit(uint row_2, uint first_row_2, float2 sums_1, private const Params *params, global const float *bias) {
@@ -522,8 +529,9 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
     uint i = 0u;
     bool local_3 = false;
     bool local_4 = false;
-    uint at = 0u;
     bool local_5 = false;
+    uint at = 0u;
+    bool local_6 = false;
     const uint token_2 = group.y;
     const uint _e6 = params.columns;
     const uint row_vec4s = _e6 / 4u;
@@ -549,218 +557,229 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
     const uint2 _e60 = next_rows;
     const TwoRows _e63 = load_rows(_e60, team_lane + 32u, units_1, codes, scales);
     next1_ = _e63;
+    const uint4 grid = load_grid(lane);
     tile = group.x * 8u;
     while (true) {
-        const uint _e69 = tile;
-        const uint _e72 = params.rows;
-        if (!(_e69 < _e72)) {
+        const uint _e70 = tile;
+        const uint _e73 = params.rows;
+        if (!(_e70 < _e73)) {
             break;
         }
         {
             const uint2 rows_1 = next_rows;
-            const uint _e75 = tile;
-            const uint _e80 = first_row;
-            const uint2 _e81 = row_offsets(_e75 + (groups.x * 8u), _e80, units_1, lane, &params);
-            next_rows = _e81;
-            const uint _e82 = tile;
-            const bool is_first = _e82 == (group.x * 8u);
+            const uint _e76 = tile;
+            const uint _e81 = first_row;
+            const uint2 _e82 = row_offsets(_e76 + (groups.x * 8u), _e81, units_1, lane, &params);
+            next_rows = _e82;
+            const uint _e83 = tile;
+            const bool is_first = _e83 == (group.x * 8u);
             sums = (float2)(0.0f);
             start = 0u;
             while (true) {
-                const uint _e91 = start;
-                if (!(_e91 < row_vec4s)) {
+                const uint _e92 = start;
+                if (!(_e92 < row_vec4s)) {
                     break;
                 }
                 {
-                    const uint _e93 = start;
-                    const uint count_4 = __builtin_elementwise_min(row_vec4s - _e93, 1536u);
+                    const uint _e94 = start;
+                    const uint count_4 = __builtin_elementwise_min(row_vec4s - _e94, 1536u);
                     if (!is_first) {
                         local_ = row_vec4s > 1536u;
                     } else {
                         local_ = true;
                     }
-                    const bool _e103 = local_;
-                    if (_e103) {
-                        const uint _e104 = start;
-                        const float _e105 = load_x_tile(x_row, _e104, count_4, lane, &params, x, norm, &group_scales, &x_tile, &max_abs);
-                        square_sum = _e105;
-                        const uint _e109 = params.flags;
-                        if ((_e109 & 16u) != 0u) {
+                    const bool _e104 = local_;
+                    if (_e104) {
+                        const uint _e105 = start;
+                        const float _e106 = load_x_tile(x_row, _e105, count_4, lane, &params, x, norm, &group_scales, &x_tile, &max_abs);
+                        square_sum = _e106;
+                        const uint _e110 = params.flags;
+                        if ((_e110 & 16u) != 0u) {
                             local_1 = is_first;
                         } else {
                             local_1 = false;
                         }
-                        const bool _e117 = local_1;
-                        if (_e117) {
-                            const uint _e120 = start;
-                            local_2 = _e120 == 0u;
+                        const bool _e118 = local_1;
+                        if (_e118) {
+                            const uint _e121 = start;
+                            local_2 = _e121 == 0u;
                         } else {
                             local_2 = false;
                         }
-                        const bool _e124 = local_2;
-                        if (_e124) {
+                        const bool _e125 = local_2;
+                        if (_e125) {
                             i = count_4 + lane;
                             while (true) {
-                                const uint _e127 = i;
-                                if (!(_e127 < row_vec4s)) {
+                                const uint _e128 = i;
+                                if (!(_e128 < row_vec4s)) {
                                     break;
                                 }
                                 {
-                                    const uint _e130 = i;
-                                    const float4 v_8 = x[x_row + _e130];
-                                    const float _e134 = square_sum;
-                                    square_sum = _e134 + roci_dot_float4(v_8, v_8);
+                                    const uint _e131 = i;
+                                    const float4 v_8 = x[x_row + _e131];
+                                    const float _e135 = square_sum;
+                                    square_sum = _e135 + roci_dot_float4(v_8, v_8);
                                 }
-                                const uint _e137 = i;
-                                i = _e137 + 128u;
+                                const uint _e138 = i;
+                                i = _e138 + 128u;
                             }
-                            const float _e143 = square_sum;
-                            ((local float *)&partials.e[lane])[0] = _e143;
+                            const float _e144 = square_sum;
+                            ((local float *)&partials.e[lane])[0] = _e144;
                         }
-                        roci_barrier_workgroup();
-                        const uint _e146 = params.flags;
-                        if ((_e146 & 16u) != 0u) {
-                            local_3 = is_first;
+                        if (is_first) {
+                            const uint _e147 = start;
+                            local_3 = _e147 == 0u;
                         } else {
                             local_3 = false;
                         }
-                        const bool _e154 = local_3;
-                        if (_e154) {
-                            const uint _e157 = start;
-                            local_4 = _e157 == 0u;
+                        const bool _e151 = local_3;
+                        if (_e151) {
+                            stage_grid(grid, lane);
+                        }
+                        roci_barrier_workgroup();
+                        const uint _e154 = params.flags;
+                        if ((_e154 & 16u) != 0u) {
+                            local_4 = is_first;
                         } else {
                             local_4 = false;
                         }
-                        const bool _e161 = local_4;
-                        if (_e161) {
+                        const bool _e162 = local_4;
+                        if (_e162) {
+                            const uint _e165 = start;
+                            local_5 = _e165 == 0u;
+                        } else {
+                            local_5 = false;
+                        }
+                        const bool _e169 = local_5;
+                        if (_e169) {
                             if (lane < 16u) {
-                                const float _e167 = partials.e[lane].x;
-                                const float _e173 = partials.e[lane + 16u].x;
-                                const float _e180 = partials.e[lane + 32u].x;
-                                const float _e186 = partials.e[lane + 48u].x;
-                                const float low_2 = (_e167 + _e173) + (_e180 + _e186);
-                                const float _e194 = partials.e[lane + 64u].x;
-                                const float _e200 = partials.e[lane + 80u].x;
-                                const float _e207 = partials.e[lane + 96u].x;
-                                const float _e213 = partials.e[lane + 112u].x;
-                                const float high_2 = (_e194 + _e200) + (_e207 + _e213);
+                                const float _e175 = partials.e[lane].x;
+                                const float _e181 = partials.e[lane + 16u].x;
+                                const float _e188 = partials.e[lane + 32u].x;
+                                const float _e194 = partials.e[lane + 48u].x;
+                                const float low_2 = (_e175 + _e181) + (_e188 + _e194);
+                                const float _e202 = partials.e[lane + 64u].x;
+                                const float _e208 = partials.e[lane + 80u].x;
+                                const float _e215 = partials.e[lane + 96u].x;
+                                const float _e221 = partials.e[lane + 112u].x;
+                                const float high_2 = (_e202 + _e208) + (_e215 + _e221);
                                 ((local float *)&squares_2.e[lane / 4u])[lane % 4u] = low_2 + high_2;
                             }
                             roci_barrier_workgroup();
                         }
                     }
-                    const uint _e224 = start;
-                    const uint source = _e224 / 8u;
+                    const uint _e232 = start;
+                    const uint source = _e232 / 8u;
                     const uint end_1 = source + (count_4 / 8u);
                     at = source + team_lane;
                     while (true) {
-                        const uint _e232 = at;
-                        if (!(_e232 < end_1)) {
+                        const uint _e240 = at;
+                        if (!(_e240 < end_1)) {
                             break;
                         }
                         {
-                            const uint _e234 = at;
-                            const bool same_rows = (_e234 + 64u) < units_1;
-                            const uint2 _e238 = next_rows;
-                            const uint2 load_from = same_rows ? rows_1 : _e238;
-                            const uint _e240 = at;
-                            const uint load_at = same_rows ? (_e240 + 64u) : team_lane;
-                            const TwoRows current0_ = next0_;
-                            const TwoRows _e245 = load_rows(load_from, load_at, units_1, codes, scales);
-                            next0_ = _e245;
-                            const float2 _e246 = sums;
-                            const uint _e247 = at;
+                            const uint _e242 = at;
+                            const bool same_rows = (_e242 + 64u) < units_1;
+                            const uint2 _e246 = next_rows;
+                            const uint2 load_from = same_rows ? rows_1 : _e246;
                             const uint _e248 = at;
-                            const uint _e250 = x_tile_index(_e248 - source);
-                            const float2 _e251 = two_row_dot(current0_, _e247, _e250, &group_scales, &x_tile);
-                            sums = _e246 + _e251;
+                            const uint load_at = same_rows ? (_e248 + 64u) : team_lane;
+                            const TwoRows current0_ = next0_;
+                            const TwoRows _e253 = load_rows(load_from, load_at, units_1, codes, scales);
+                            next0_ = _e253;
+                            const float2 _e254 = sums;
+                            const uint _e255 = at;
+                            const uint _e256 = at;
+                            const uint _e258 = x_tile_index(_e256 - source);
+                            const float2 _e259 = two_row_dot(current0_, _e255, _e258, &group_scales, &x_tile);
+                            sums = _e254 + _e259;
                             const TwoRows current1_ = next1_;
-                            const TwoRows _e256 = load_rows(load_from, load_at + 32u, units_1, codes, scales);
-                            next1_ = _e256;
-                            const uint _e257 = at;
-                            if ((_e257 + 32u) < end_1) {
-                                const float2 _e261 = sums;
-                                const uint _e262 = at;
-                                const uint _e265 = at;
-                                const uint _e269 = x_tile_index((_e265 + 32u) - source);
-                                const float2 _e270 = two_row_dot(current1_, _e262 + 32u, _e269, &group_scales, &x_tile);
-                                sums = _e261 + _e270;
+                            const TwoRows _e264 = load_rows(load_from, load_at + 32u, units_1, codes, scales);
+                            next1_ = _e264;
+                            const uint _e265 = at;
+                            if ((_e265 + 32u) < end_1) {
+                                const float2 _e269 = sums;
+                                const uint _e270 = at;
+                                const uint _e273 = at;
+                                const uint _e277 = x_tile_index((_e273 + 32u) - source);
+                                const float2 _e278 = two_row_dot(current1_, _e270 + 32u, _e277, &group_scales, &x_tile);
+                                sums = _e269 + _e278;
                             }
                         }
-                        const uint _e272 = at;
-                        at = _e272 + 64u;
+                        const uint _e280 = at;
+                        at = _e280 + 64u;
                     }
                     if (row_vec4s > 1536u) {
                         roci_barrier_workgroup();
                     }
                 }
-                const uint _e277 = start;
-                start = _e277 + 1536u;
+                const uint _e285 = start;
+                start = _e285 + 1536u;
             }
             if (is_first) {
-                const uint _e284 = params.flags;
-                local_5 = (_e284 & 16u) != 0u;
+                const uint _e292 = params.flags;
+                local_6 = (_e292 & 16u) != 0u;
             } else {
-                local_5 = false;
+                local_6 = false;
             }
-            const bool _e290 = local_5;
-            if (_e290) {
-                const float4 _e293 = squares_2.e[0];
-                const float4 _e296 = squares_2.e[1];
-                const float4 _e300 = squares_2.e[2];
-                const float4 _e303 = squares_2.e[3];
-                const float _e306 = sum_components((_e293 + _e296) + (_e300 + _e303));
-                const uint _e309 = params.model_columns;
-                const float mean = _e306 / ((float)_e309);
-                const float _e314 = params.epsilon;
-                factor = 1.0f / __builtin_elementwise_sqrt(mean + _e314);
+            const bool _e298 = local_6;
+            if (_e298) {
+                const float4 _e301 = squares_2.e[0];
+                const float4 _e304 = squares_2.e[1];
+                const float4 _e308 = squares_2.e[2];
+                const float4 _e311 = squares_2.e[3];
+                const float _e314 = sum_components((_e301 + _e304) + (_e308 + _e311));
+                const uint _e317 = params.model_columns;
+                const float mean = _e314 / ((float)_e317);
+                const float _e322 = params.epsilon;
+                factor = 1.0f / __builtin_elementwise_sqrt(mean + _e322);
             }
-            const float2 _e321 = sums;
-            partials.e[lane] = _e321;
+            const float2 _e329 = sums;
+            partials.e[lane] = _e329;
             roci_barrier_workgroup();
             if (lane < 32u) {
                 const uint at_6 = ((lane / 8u) * 32u) + (lane % 8u);
-                const float2 _e335 = partials.e[at_6];
-                const float2 _e340 = partials.e[at_6 + 8u];
-                const float2 _e346 = partials.e[at_6 + 16u];
-                const float2 _e351 = partials.e[at_6 + 24u];
-                reduced.e[lane] = (_e335 + _e340) + (_e346 + _e351);
+                const float2 _e343 = partials.e[at_6];
+                const float2 _e348 = partials.e[at_6 + 8u];
+                const float2 _e354 = partials.e[at_6 + 16u];
+                const float2 _e359 = partials.e[at_6 + 24u];
+                reduced.e[lane] = (_e343 + _e348) + (_e354 + _e359);
             }
             roci_barrier_workgroup();
             if (lane < 4u) {
                 const uint at_7 = lane * 8u;
-                const float2 _e360 = reduced.e[at_7];
-                const float2 _e365 = reduced.e[at_7 + 1u];
-                const float2 _e371 = reduced.e[at_7 + 2u];
-                const float2 _e376 = reduced.e[at_7 + 3u];
-                const float2 low_3 = (_e360 + _e365) + (_e371 + _e376);
-                const float2 _e383 = reduced.e[at_7 + 4u];
-                const float2 _e388 = reduced.e[at_7 + 5u];
-                const float2 _e395 = reduced.e[at_7 + 6u];
-                const float2 _e400 = reduced.e[at_7 + 7u];
-                const float _e403 = factor;
-                const float2 sum_1 = ((low_3 + (_e383 + _e388)) + (_e395 + _e400)) * _e403;
-                const uint _e405 = tile;
-                const uint first_2 = _e405 + (lane * 2u);
-                const uint _e411 = params.rows;
-                if (first_2 < _e411) {
-                    const uint _e415 = params.flags;
-                    if ((_e415 & 12u) != 0u) {
-                        const uint _e420 = first_row;
-                        epilogue_gated(token_2, first_2, _e420, sum_1, &params, bias, y);
+                const float2 _e368 = reduced.e[at_7];
+                const float2 _e373 = reduced.e[at_7 + 1u];
+                const float2 _e379 = reduced.e[at_7 + 2u];
+                const float2 _e384 = reduced.e[at_7 + 3u];
+                const float2 low_3 = (_e368 + _e373) + (_e379 + _e384);
+                const float2 _e391 = reduced.e[at_7 + 4u];
+                const float2 _e396 = reduced.e[at_7 + 5u];
+                const float2 _e403 = reduced.e[at_7 + 6u];
+                const float2 _e408 = reduced.e[at_7 + 7u];
+                const float _e411 = factor;
+                const float2 sum_1 = ((low_3 + (_e391 + _e396)) + (_e403 + _e408)) * _e411;
+                const uint _e413 = tile;
+                const uint first_2 = _e413 + (lane * 2u);
+                const uint _e419 = params.rows;
+                if (first_2 < _e419) {
+                    const uint _e423 = params.flags;
+                    if ((_e423 & 12u) != 0u) {
+                        const uint _e428 = first_row;
+                        epilogue_gated(token_2, first_2, _e428, sum_1, &params, bias, y);
                     } else {
-                        const uint _e421 = first_row;
-                        epilogue(token_2, first_2, _e421, sum_1.x, &params, bias, y);
-                        const uint _e427 = params.rows;
-                        if ((first_2 + 1u) < _e427) {
-                            const uint _e431 = first_row;
-                            epilogue(token_2, first_2 + 1u, _e431, sum_1.y, &params, bias, y);
+                        const uint _e429 = first_row;
+                        epilogue(token_2, first_2, _e429, sum_1.x, &params, bias, y);
+                        const uint _e435 = params.rows;
+                        if ((first_2 + 1u) < _e435) {
+                            const uint _e439 = first_row;
+                            epilogue(token_2, first_2 + 1u, _e439, sum_1.y, &params, bias, y);
                         }
                     }
                 }
             }
         }
-        const uint _e433 = tile;
-        tile = _e433 + (groups.x * 8u);
+        const uint _e441 = tile;
+        tile = _e441 + (groups.x * 8u);
     }
 }

@@ -51,13 +51,16 @@ ROCI_FN uint with_signs(uint magnitudes, uint signs_1) {
     return (magnitudes ^ (ones * 255u)) + ones;
 }
 
-ROCI_FN uint4 expand_unit(uint4 raw, global const uint *scales) {
+ROCI_FN uint iq3_entry(uint index, global const uint *scales) {
+    const uint _e3 = scales[index];
+    return _e3;
+}
+
+ROCI_FN uint4 expand_half(uint4 raw, global const uint *scales) {
     bool local_ = false;
     bool local_1 = false;
-    bool local_2 = false;
     uint signs_2 = 0u;
     uint4 high = (uint4)(0u);
-    const uint4 shifts = (uint4)(0u, 2u, 4u, 6u);
     local_ = false;
     const bool _e9 = local_;
     if (!_e9) {
@@ -75,48 +78,48 @@ ROCI_FN uint4 expand_unit(uint4 raw, global const uint *scales) {
         const uint4 high_1 = (uint4)(_e29, _e33, _e37, _e41);
         return low | (high_1 << ((uint4)(4u)));
     }
-    local_2 = true;
-    const bool _e50 = local_2;
-    if (_e50) {
-        signs_2 = raw.y;
-        const uint _e56 = even_signs(raw.y);
-        const uint _e60 = even_signs(raw.y >> 7u);
-        signs_2 = _e56 | (_e60 << 8u);
-        const uint4 _e75 = high;
-        const uint4 at_1 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e75;
-        const uint _e80 = scales[at_1.x];
-        const uint _e81 = signs_2;
-        const uint _e82 = with_signs(_e80, _e81);
-        const uint _e86 = scales[at_1.y];
-        const uint _e87 = signs_2;
-        const uint _e90 = with_signs(_e86, _e87 >> 4u);
-        const uint _e94 = scales[at_1.z];
-        const uint _e95 = signs_2;
-        const uint _e98 = with_signs(_e94, _e95 >> 8u);
-        const uint _e102 = scales[at_1.w];
-        const uint _e103 = signs_2;
-        const uint _e106 = with_signs(_e102, _e103 >> 12u);
-        return (uint4)(_e82, _e90, _e98, _e106);
-    }
-    return (((uint4)(raw.x)) >> (shifts & 31u)) & ((uint4)(50529027u));
+    signs_2 = raw.y;
+    const uint _e52 = even_signs(raw.y);
+    const uint _e56 = even_signs(raw.y >> 7u);
+    signs_2 = _e52 | (_e56 << 8u);
+    const uint4 _e71 = high;
+    const uint4 at_1 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e71;
+    const uint _e74 = iq3_entry(at_1.x, scales);
+    const uint _e75 = signs_2;
+    const uint _e76 = with_signs(_e74, _e75);
+    const uint _e78 = iq3_entry(at_1.y, scales);
+    const uint _e79 = signs_2;
+    const uint _e82 = with_signs(_e78, _e79 >> 4u);
+    const uint _e84 = iq3_entry(at_1.z, scales);
+    const uint _e85 = signs_2;
+    const uint _e88 = with_signs(_e84, _e85 >> 8u);
+    const uint _e90 = iq3_entry(at_1.w, scales);
+    const uint _e91 = signs_2;
+    const uint _e94 = with_signs(_e90, _e91 >> 12u);
+    return (uint4)(_e76, _e82, _e88, _e94);
+}
+
+ROCI_FN uint4 expand_unit(uint4 raw_1, global const uint *scales) {
+    const uint4 _e1 = expand_half(raw_1, scales);
+    return _e1;
 }
 
 ROCI_FN uint grid_size(void) {
+    bool local_2 = false;
     bool local_3 = false;
     bool local_4 = false;
-    bool local_5 = false;
-    local_3 = false;
-    const bool _e3 = local_3;
+    local_2 = false;
+    const bool _e3 = local_2;
     if (_e3) {
         return 1024u;
     }
-    local_4 = false;
-    const bool _e8 = local_4;
+    local_3 = false;
+    const bool _e8 = local_3;
     if (_e8) {
         return 512u;
     }
-    local_5 = true;
-    const bool _e13 = local_5;
+    local_4 = true;
+    const bool _e13 = local_4;
     if (_e13) {
         return 256u;
     }
@@ -130,28 +133,28 @@ ROCI_FN uint half_word(uint at, global const uint *scales) {
 }
 
 ROCI_FN uint4 load_unit(uint unit, global const uint *codes) {
+    bool local_5 = false;
     bool local_6 = false;
-    bool local_7 = false;
-    const uint group_4 = unit / 2u;
+    const uint group_5 = unit / 2u;
     const uint half_2 = unit % 2u;
-    local_6 = false;
-    const bool _e8 = local_6;
+    local_5 = false;
+    const bool _e8 = local_5;
     if (!_e8) {
-        local_7 = false;
+        local_6 = false;
     } else {
-        local_7 = true;
+        local_6 = true;
     }
-    const bool _e14 = local_7;
+    const bool _e14 = local_6;
     if (_e14) {
-        const uint at_2 = group_4 * 5u;
+        const uint at_2 = group_5 * 5u;
         const uint low_1 = at_2 + (half_2 * 2u);
         const uint _e22 = codes[low_1];
         const uint _e27 = codes[low_1 + 1u];
         const uint _e32 = codes[at_2 + 4u];
         return (uint4)(_e22, _e27, _e32 >> ((half_2 * 16u) & 31u), 0u);
     }
-    const uint _e43 = codes[(group_4 * 3u) + half_2];
-    const uint _e50 = codes[(group_4 * 3u) + 2u];
+    const uint _e43 = codes[(group_5 * 3u) + half_2];
+    const uint _e50 = codes[(group_5 * 3u) + 2u];
     return (uint4)(_e43, _e50 >> ((half_2 * 14u) & 31u), 0u, 0u);
 }
 
@@ -163,53 +166,65 @@ ROCI_FN float4 load_chunk(uint group_1, uint chunk, global const uint *codes, gl
 }
 
 ROCI_FN float2 decode_scale(uint2 words, uint half_) {
-    bool local_8 = false;
+    bool local_7 = false;
     const float scale = roci_unpack2x16float(words.x).x;
-    local_8 = false;
-    const bool _e8 = local_8;
+    local_7 = false;
+    const bool _e8 = local_7;
     if (_e8) {
         return (float2)(scale, -scale);
     }
     return (float2)((scale * (0.5f + ((float)(words.y & 15u)))) * 0.5f, 0.0f);
 }
 
-ROCI_FN uint2 scale_words(uint group_2, global const uint *codes, global const uint *scales) {
+ROCI_FN uint2 grid_scale_words(uint group_2, global const uint *codes, global const uint *scales) {
+    const uint _e3 = half_word(group_2 / 8u, scales);
+    const uint _e10 = codes[(group_2 * 3u) + 2u];
+    return (uint2)(_e3, _e10 >> 28u);
+}
+
+ROCI_FN uint2 scale_words(uint group_3, global const uint *codes, global const uint *scales) {
+    bool local_8 = false;
     bool local_9 = false;
-    bool local_10 = false;
     uint own = 0u;
-    const uint block = group_2 / 8u;
-    const uint within = group_2 % 8u;
-    local_9 = false;
-    const bool _e8 = local_9;
+    bool local_10 = false;
+    const uint block = group_3 / 8u;
+    const uint within = group_3 % 8u;
+    local_8 = false;
+    const bool _e8 = local_8;
     if (_e8) {
         const uint own_1 = half_word(((block * 10u) + 2u) + within, scales);
         const uint _e19 = scales[block * 5u];
         return (uint2)(_e19, own_1);
     }
-    local_10 = false;
-    const bool _e24 = local_10;
+    local_9 = false;
+    const bool _e24 = local_9;
     if (_e24) {
         const uint _e27 = half_word(block * 9u, scales);
         const uint _e33 = half_word(((block * 9u) + 1u) + within, scales);
         return (uint2)(_e27, _e33);
     }
-    const uint _e35 = half_word(block, scales);
-    const uint _e42 = codes[(group_2 * 3u) + 2u];
-    return (uint2)(_e35, _e42 >> 28u);
+    local_10 = true;
+    const bool _e38 = local_10;
+    if (_e38) {
+        const uint2 _e39 = grid_scale_words(group_3, codes, scales);
+        return _e39;
+    }
+    const uint _e40 = half_word(block, scales);
+    return (uint2)(_e40, 0u);
 }
 
-ROCI_FN float2 load_scale(uint group_3, uint half_1, global const uint *codes, global const uint *scales) {
-    const uint2 _e2 = scale_words(group_3, codes, scales);
+ROCI_FN float2 load_scale(uint group_4, uint half_1, global const uint *codes, global const uint *scales) {
+    const uint2 _e2 = scale_words(group_4, codes, scales);
     const float2 _e3 = decode_scale(_e2, half_1);
     return _e3;
 }
 
 ROCI_FN float4 load_weights(uint row, uint column, private const Params *params, global const uint *codes, global const uint *scales) {
     const uint _e4 = (*params).columns;
-    const uint group_5 = (row * (_e4 / 32u)) + (column / 8u);
+    const uint group_6 = (row * (_e4 / 32u)) + (column / 8u);
     const uint chunk_1 = column % 8u;
-    const float4 v_2 = load_chunk(group_5, chunk_1, codes, scales);
-    const float2 s = load_scale(group_5, chunk_1 / 4u, codes, scales);
+    const float4 v_2 = load_chunk(group_6, chunk_1, codes, scales);
+    const float2 s = load_scale(group_6, chunk_1 / 4u, codes, scales);
     return (v_2 * s.x) + ((float4)(s.y));
 }
 
