@@ -3,12 +3,12 @@
 use roci_hal::DeviceInfo;
 use roci_kernels::params::LmDecodeAttention;
 use roci_lm::architecture::Model;
-use roci_lm::architecture::blocks::Layer;
+use roci_lm::architecture::blocks::{Attention, Layer};
 
-use crate::Options;
 use crate::adapters;
 use crate::bindings::max_binding;
 use crate::features::{Features, is_software};
+use crate::options::{CacheType, Options};
 use crate::scratch::ScratchSizes;
 
 /// Default maximum number of tokens per call, on hardware and on software devices.
@@ -26,6 +26,11 @@ pub(crate) const MAX_ALIGNMENT: usize = 256;
 const MAX_SPLITS: usize = 64;
 /// Workgroups per compute unit that hide the latency of attention with a single token.
 const WORKGROUPS_PER_UNIT: usize = 4;
+/// The same with kernels that use subgroups: as many as run at a time, since a second round of
+/// workgroups would leave most of the device idle.
+const SUBGROUP_WORKGROUPS_PER_UNIT: usize = 3;
+/// Splits per sequence are rounded down to a multiple of this.
+const SPLITS_STEP: usize = 4;
 /// Maximum number of splits of attention with many tokens. They have enough workgroups, and this
 /// limits the memory for the results of splits.
 const MAX_BATCH_SPLITS: usize = 16;
@@ -82,14 +87,35 @@ pub(crate) fn batch_splits(max_splits: usize, tokens: usize) -> usize {
 
 /// Maximum number of splits of attention with a single token: enough workgroups to occupy the
 /// device.
-pub(crate) fn max_splits(model: &Model, info: &DeviceInfo) -> usize {
+pub(crate) fn max_splits(model: &Model, options: &Options, info: &DeviceInfo) -> usize {
     let units = info.physical.iter().map(|physical| physical.compute_units as usize).min().unwrap_or(1).max(1);
     let config = &model.config;
     let groups = config.heads.iter().zip(&config.kv_heads).filter(|(_, kv_heads)| **kv_heads > 0);
     let groups =
         groups.map(|(heads, kv_heads)| kv_heads * (heads / kv_heads).div_ceil(LmDecodeAttention::HEADS as usize));
-    let splits = (WORKGROUPS_PER_UNIT * units).div_ceil(groups.min().unwrap_or(1).max(1));
+    let groups = groups.min().unwrap_or(1).max(1);
+    if decodes_by_subgroups(model, options, info) {
+        let splits = SUBGROUP_WORKGROUPS_PER_UNIT * units / groups;
+        let whole_steps = if splits < SPLITS_STEP { splits } else { splits / SPLITS_STEP * SPLITS_STEP };
+        return whole_steps.clamp(1, MAX_SPLITS);
+    }
+    let splits = (WORKGROUPS_PER_UNIT * units).div_ceil(groups);
     ((splits + 1).next_power_of_two() / 2).clamp(1, MAX_SPLITS)
+}
+
+/// Whether attention of one token per sequence uses a kernel with subgroups, in some layer.
+pub(crate) fn decodes_by_subgroups(model: &Model, options: &Options, info: &DeviceInfo) -> bool {
+    let fits = |block: &Attention| {
+        let heads = LmDecodeAttention {
+            key_length: block.key_length as u32,
+            page: options.page_size as u32,
+            ..LmDecodeAttention::default()
+        };
+        block.latent.is_none() && block.heads > block.kv_heads && heads.subgroup_kernel().is_some()
+    };
+    options.cache == CacheType::F16
+        && Features::of(info, options).subgroups
+        && model.layers.iter().filter_map(Layer::attention).any(fits)
 }
 
 /// Sizes of the scratch memory of a device.
@@ -97,8 +123,14 @@ pub(crate) fn scratch_sizes(model: &Model, options: &Options, info: &DeviceInfo)
     let tokens = max_batch_tokens(model, options, info);
     let words = input_words(model, options, tokens);
     let features = Features::of(info, options);
-    let sizes =
-        ScratchSizes::new(model, tokens, max_output_rows(model, tokens), words, max_splits(model, info), features);
+    let sizes = ScratchSizes::new(
+        model,
+        tokens,
+        max_output_rows(model, tokens),
+        words,
+        max_splits(model, options, info),
+        features,
+    );
     sizes.with_adapters(adapters::width(model, &options.adapters)).with_parts(info)
 }
 

@@ -17,7 +17,7 @@ use crate::embedding::{HostInput, Placed, embed};
 use crate::error::forward_error;
 use crate::features::Features;
 use crate::images::{BatchImages, rope_sections};
-use crate::limits::{batch_splits, max_batch_tokens, max_output_rows, max_splits, scratch_sizes};
+use crate::limits::{batch_splits, decodes_by_subgroups, max_batch_tokens, max_output_rows, max_splits, scratch_sizes};
 use crate::memory::{Estimate, estimate};
 use crate::prediction::PredictionNorms;
 use crate::recorder::block_tokens;
@@ -28,6 +28,8 @@ use crate::{Error, Options, SMALL_BATCH};
 
 /// KV cache entries per split of attention.
 pub(crate) const TOKENS_PER_SPLIT: usize = 128;
+/// The same with kernels that use subgroups: two of their steps.
+const TOKENS_PER_SUBGROUP_SPLIT: usize = 64;
 
 /// A model on its devices; implements [`Forward`] for an engine.
 pub struct DeviceModel {
@@ -38,6 +40,8 @@ pub struct DeviceModel {
     /// Tokens per block of attention in large batches.
     block_tokens: usize,
     max_splits: usize,
+    /// Minimum number of keys per split of a longer context than [`TOKENS_PER_SPLIT`].
+    tokens_per_split: usize,
     estimate: Estimate,
     /// Norms of the input; only in prediction heads.
     norms: Option<PredictionNorms>,
@@ -131,7 +135,9 @@ impl DeviceModel {
             model.layers.iter().filter_map(Layer::attention).map(|block| block.heads / block.kv_heads.max(1));
         let coopmat = devices.iter().any(|device| Features::of(device.info(), &options).coopmat);
         let block_tokens = block_tokens(group_size.max().unwrap_or(1), coopmat);
-        let max_splits = devices.iter().map(|device| max_splits(&model, device.info())).min().unwrap_or(1);
+        let max_splits = devices.iter().map(|device| max_splits(&model, &options, device.info())).min().unwrap_or(1);
+        let by_subgroups = devices.iter().all(|device| decodes_by_subgroups(&model, &options, device.info()));
+        let tokens_per_split = if by_subgroups { TOKENS_PER_SUBGROUP_SPLIT } else { TOKENS_PER_SPLIT };
         let norms = model.prediction_input.as_ref().map(|input| PredictionNorms::new(&file, input)).transpose()?;
         let rope_sections = rope_sections(&file, &model)?;
         let input = HostInput::new(&file, &model)?;
@@ -143,6 +149,7 @@ impl DeviceModel {
             stages,
             block_tokens,
             max_splits,
+            tokens_per_split,
             estimate,
             images: None,
             saved_positions: Vec::new(),
@@ -370,7 +377,10 @@ impl DeviceModel {
     fn kv_splits(&self, chunks: &[Chunk<'_>]) -> usize {
         let longest = chunks.iter().map(|chunk| chunk.start + chunk.tokens.len()).max().unwrap_or(1);
         let tokens = chunks.iter().map(|chunk| chunk.tokens.len()).sum();
-        longest.div_ceil(TOKENS_PER_SPLIT).next_power_of_two().min(batch_splits(self.max_splits, tokens))
+        if longest <= TOKENS_PER_SPLIT {
+            return 1;
+        }
+        longest.div_ceil(self.tokens_per_split).next_power_of_two().min(batch_splits(self.max_splits, tokens))
     }
 }
 

@@ -268,6 +268,17 @@ fn lm_decode_attention_subgroups(
     let team = lane / lanes_per_key;
     let chunk = lane % lanes_per_key;
 
+    // The attention sink of the invocation's query head, a key whose value is zero.
+    let team_start = lane % 32u - chunk;
+    let head = chunk % HEADS;
+    let own_key = chunk / HEADS;
+    var sink = 0.0;
+    if (params.flags & SINKS) != 0u {
+        let norm_rows = select(2u, params.heads + params.kv_heads, (params.flags & EACH_HEAD) != 0u);
+        let sinks_at = select(0u, norm_rows * LENGTH, (params.flags & NORMS) != 0u);
+        sink = norms[sinks_at + first_head + min(head, heads - 1u)];
+    }
+
     // The visible keys, and the range of them in this workgroup's split.
     var begin = 0u;
     if params.window != 0u && position + 1u > params.window {
@@ -389,18 +400,12 @@ fn lm_decode_attention_subgroups(
     }
 
     // An invocation has the maximum of the scores of its query head, and its part of the sum of their
-    // weights. The new key and the attention sinks, keys whose values are zero, belong to the first
-    // team. The sinks belong to the first split.
-    let team_start = lane % 32u - chunk;
-    let head = chunk % HEADS;
-    let own_key = chunk / HEADS;
+    // weights. The new key and the sinks belong to the first team, the sinks to the first split.
     var maximum = LOWEST;
     var total = 0.0;
     var sums = Heads();
     if (params.flags & SINKS) != 0u && group.z == 0u && team == 0u {
-        let norm_rows = select(2u, params.heads + params.kv_heads, (params.flags & EACH_HEAD) != 0u);
-        let sinks_at = select(0u, norm_rows * LENGTH, is_normed);
-        maximum = norms[sinks_at + first_head + min(head, heads - 1u)];
+        maximum = sink;
         total = select(0.0, 1.0, own_key == 0u);
     }
     let new_scores = sum_team(partial_dots(new_key, queries));

@@ -4,6 +4,9 @@
 // step, 128 apart, so that the loads of the workgroup coalesce, and the next ones are prefetched. x
 // is read through the caches. RMS norm may be fused, which saves a dispatch; the sums are
 // multiplied by the inverse root mean square at the end.
+//
+// Matrices of few rows, such as the routers of experts, have a workgroup per row instead: eight rows
+// each would leave most of a GPU idle.
 
 // Number of vec4s of x that one uvec4 of weights is multiplied with.
 override UNIT_VEC4S: u32;
@@ -19,6 +22,8 @@ var<immediate> params: Params;
 
 const ROWS = 8u;
 const LANES = 128u;
+// Maximum number of rows with a workgroup each.
+const FEW_ROWS = 512u;
 
 // The sums of eight rows per invocation, followed by their sums of squares of x. Rows are padded by
 // four against bank conflicts.
@@ -87,6 +92,26 @@ fn unit_dot(code: vec4<u32>, v: XUnit) -> f32 {
     return low + dot(decode_codes(0u, code.z, code.w, code.xy), v.high);
 }
 
+// The dot product and the sum of squares of an invocation's units of a row, four of which are in
+// flight.
+fn row_dot(row: u32, start: u32, lane: u32, first_row: u32, units: u32) -> vec2<f32> {
+    var sum = vec2<f32>();
+    for (var at = lane; at < units; at += 4u * LANES) {
+        let last = units - 1u;
+        let c0 = load_codes(row, at, first_row, units);
+        let c1 = load_codes(row, min(at + LANES, last), first_row, units);
+        let c2 = load_codes(row, min(at + 2u * LANES, last), first_row, units);
+        let c3 = load_codes(row, min(at + 3u * LANES, last), first_row, units);
+        let x0 = load_x(start, at, units);
+        let x1 = load_x(start, at + LANES, units);
+        let x2 = load_x(start, at + 2u * LANES, units);
+        let x3 = load_x(start, at + 3u * LANES, units);
+        sum.x += (unit_dot(c0, x0) + unit_dot(c1, x1)) + (unit_dot(c2, x2) + unit_dot(c3, x3));
+        sum.y += (x0.squares + x1.squares) + (x2.squares + x3.squares);
+    }
+    return sum;
+}
+
 fn sum_components(v: vec4<f32>) -> f32 {
     return (v.x + v.y) + (v.z + v.w);
 }
@@ -116,13 +141,25 @@ fn lm_matvec_float(
     // These formats have no scales. Multiplies by a one that depends on the binding, to keep it in
     // the interface.
     let one = decode_scale(scale_words(0u), 0u).x;
-    var next_rows = load_rows(group.x * ROWS, lane, first_row, units);
-    var next_x = load_x(start, lane, units);
-    for (var tile = group.x * ROWS; tile < params.rows; tile += groups.x * ROWS) {
+    let has_few_rows = params.rows <= FEW_ROWS && (params.flags & GATE) == 0u;
+    let rows = select(ROWS, 1u, has_few_rows);
+    var next_rows = EightRows();
+    var next_x = XUnit();
+    if !has_few_rows {
+        next_rows = load_rows(group.x * ROWS, lane, first_row, units);
+        next_x = load_x(start, lane, units);
+    }
+    for (var tile = group.x * rows; tile < params.rows; tile += groups.x * rows) {
         var low = vec4<f32>();
         var high = vec4<f32>();
         var squares = 0.0;
-        for (var at = lane; at < units + lane; at += LANES) {
+        if has_few_rows {
+            let sum = row_dot(tile, start, lane, first_row, units);
+            low.x = sum.x;
+            squares = sum.y;
+        }
+        let end = select(units + lane, 0u, has_few_rows);
+        for (var at = lane; at < end; at += LANES) {
             let w = next_rows;
             let v = next_x;
             // Prefetches the next units: the rest of these rows, or the next ones.
@@ -151,7 +188,7 @@ fn lm_matvec_float(
                 + ((partials[base + 64u] + partials[base + 80u]) + (partials[base + 96u] + partials[base + 112u]));
         }
         workgroupBarrier();
-        if lane < ROWS && tile + lane < params.rows {
+        if lane < rows && tile + lane < params.rows {
             var factor = one;
             if (params.flags & NORM) != 0u {
                 factor = one / sqrt(reduce_row(8u) / f32(params.model_columns) + params.epsilon);

@@ -81,6 +81,8 @@ impl LmLinear {
     const RESIDENT_GROUPS: u32 = 768;
     /// Rows per workgroup of `lm_matvec_*`.
     pub const VECTOR_ROWS: u32 = 8;
+    /// Maximum number of rows with a workgroup each in `lm_matvec_*` with float weights.
+    const FEW_ROWS: u32 = 512;
     /// Tokens per workgroup of `lm_matvec8_i8_*`.
     pub const VECTOR8_TOKENS: u32 = 8;
     /// Unit of the team size of `lm_matvec8_i8_*`: 0, 1 or 2 times this is a team of 32, 64 or 128
@@ -128,9 +130,12 @@ impl LmLinear {
         [self.groups(Self::MAX_ROW_GROUPS), self.tokens.div_ceil(tokens_per_group), 1]
     }
 
-    /// Workgroup counts of `lm_matvec_*` with float weights. They use no workgroup memory, so a
-    /// somewhat larger grid is cheap.
+    /// Workgroup counts of `lm_matvec_*` with float weights. They do not stage `x` in workgroup
+    /// memory, so a somewhat larger grid is cheap.
     pub fn plain_grid(&self) -> [u32; 3] {
+        if self.rows <= Self::FEW_ROWS && self.flags & Self::GATE == 0 {
+            return [self.rows, self.tokens, 1];
+        }
         let most = if self.rows <= Self::VECTOR_ROWS * Self::RESIDENT_GROUPS {
             Self::RESIDENT_GROUPS
         } else {

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn features(coopmat: bool, packed_dot: bool) -> Features {
-        Features { native_kernels: false, coopmat, packed_dot, prebuilt: false, compute_units: 1 }
+        Features { native_kernels: false, coopmat, subgroups: true, packed_dot, prebuilt: false, compute_units: 1 }
     }
 
     #[test]
