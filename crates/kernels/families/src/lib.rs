@@ -165,6 +165,7 @@ pub static FAMILIES: &[&[Family]] = &[
     normalize::FAMILIES,
     top_k::FAMILIES,
     lm_linear::FAMILIES,
+    lm_linear::GRID_FAMILIES,
     lm_embed::FAMILIES,
     lm_cast_f16::FAMILIES,
     lm_quantize_i8::FAMILIES,

@@ -6,3 +6,6 @@ fn load_grid(lane: u32) -> vec4<u32> {
 
 fn stage_grid(words: vec4<u32>, lane: u32) {
 }
+
+fn grid_barrier() {
+}

@@ -62,3 +62,8 @@ fn stage_grid(words: vec4<u32>, lane: u32) {
         stage_grid_word(words.w, lane + 384u);
     }
 }
+
+// For kernels without another barrier after staging.
+fn grid_barrier() {
+    workgroupBarrier();
+}

@@ -177,6 +177,8 @@ fn lm_matvec8_i8(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     var sums5 = vec4<f32>();
     var sums6 = vec4<f32>();
     var sums7 = vec4<f32>();
+    stage_grid(load_grid(lane), lane);
+    grid_barrier();
     for (var at = lane % team; at < end; at += team) {
         let four = FourRows(
             load_group(starts.x + at),

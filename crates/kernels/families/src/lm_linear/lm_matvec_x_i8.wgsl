@@ -136,8 +136,10 @@ fn scales_of_x(group: u32) -> vec4<f32> {
     return vec4<f32>(plain_scales[group], 0.0, 0.0, 0.0);
 }
 
-fn dot_i8(a: vec4<u32>, b: vec4<u32>) -> f32 {
-    return f32((dot4I8Packed(a.x, b.x) + dot4I8Packed(a.y, b.y)) + (dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w)));
+// Adds sixteen products to `sum`. Each packed dot product has an operand for the sum of the others.
+fn add_dot_i8(sum: i32, a: vec4<u32>, b: vec4<u32>) -> i32 {
+    let first = dot4I8Packed(a.y, b.y) + (dot4I8Packed(a.x, b.x) + sum);
+    return dot4I8Packed(a.w, b.w) + (dot4I8Packed(a.z, b.z) + first);
 }
 
 // A unit of codes, `unit` of the row, times x.
@@ -147,21 +149,24 @@ fn unit_dot(raw: vec4<u32>, words: vec2<u32>, unit: u32, at: u32) -> f32 {
     if has_byte_codes() {
         let x_group = scales_of_x(at / 2u);
         let s = decode_scale(unit_words, unit % 2u);
-        let products = dot_i8(code, x_tile[at]);
+        let products = f32(add_dot_i8(0i, code, x_tile[at]));
         if !has_offset() {
             return s.x * x_group.x * products;
         }
         return s.x * x_group.x * products + s.y * select(x_group.y, x_group.z, unit % 2u == 1u);
     }
     let x_group = scales_of_x((at - at % 2u) / 2u);
-    let low = dot_i8(low_nibbles(code), x_tile[at]);
-    let high = dot_i8(high_nibbles(code), x_tile[at ^ 1u]);
+    let low_x = x_tile[at];
+    let high_x = x_tile[at ^ 1u];
+    let low = add_dot_i8(0i, low_nibbles(code), low_x);
     let s = decode_scale(unit_words, 0u);
     if has_half_scales() {
-        return x_group.x * (s.x * low + decode_scale(unit_words, 1u).x * high);
+        let high = add_dot_i8(0i, high_nibbles(code), high_x);
+        return x_group.x * (s.x * f32(low) + decode_scale(unit_words, 1u).x * f32(high));
     }
+    let products = f32(add_dot_i8(low, high_nibbles(code), high_x));
     if !has_offset() {
-        return s.x * x_group.x * (low + high);
+        return s.x * x_group.x * products;
     }
-    return s.x * x_group.x * (low + high) + s.y * (x_group.y + x_group.z);
+    return s.x * x_group.x * products + s.y * (x_group.y + x_group.z);
 }

@@ -80,16 +80,28 @@ fn spread_pairs(digits: u32) -> u32 {
     return (halves | (halves << 6u)) & 0x03030303u;
 }
 
-// Negates the bytes whose bit of `signs` is set. All bytes are positive, so no byte carries.
-fn with_signs(magnitudes: u32, signs: u32) -> u32 {
-    let ones = spread_bits(signs);
-    return (magnitudes ^ (ones * 255u)) + ones;
+// Negates the bytes with a one in `ones`. All bytes are positive, so no byte carries. Products of 32
+// bits, here with 255, are slow on AMD's chips.
+fn with_signs(magnitudes: u32, ones: u32) -> u32 {
+    return (magnitudes ^ ((ones << 8u) - ones)) + ones;
+}
+
+// Eight bits as eight bytes: seven bits, and bit 24 of `last`, whose bits 0, 8 and 16 are zero. A
+// product makes copies of the seven bits that do not overlap.
+fn spread_eight(seven: u32, last: u32) -> vec2<u32> {
+    let copies = seven * 0x00204081u;
+    return vec2<u32>(copies, (copies >> 4u) | last) & vec2<u32>(0x01010101u);
+}
+
+// Eight signs.
+fn all_signs(signs: u32) -> vec2<u32> {
+    return spread_eight(signs & 127u, signs << 17u);
 }
 
 // Eight signs from seven stored ones: the number of negative signs is even.
-fn even_signs(signs: u32) -> u32 {
+fn even_signs(signs: u32) -> vec2<u32> {
     let seven = signs & 127u;
-    return seven | ((countOneBits(seven) & 1u) << 7u);
+    return spread_eight(seven, countOneBits(seven) << 24u);
 }
 
 // The magnitudes 8, 25 and 43 for four digits, one per byte.
@@ -98,12 +110,12 @@ fn iq2_magnitudes(digits: u32) -> u32 {
 }
 
 // Sixteen values of two grid entries of eight.
-fn iq2_words(first: vec2<u32>, second: vec2<u32>, signs: vec2<u32>) -> vec4<u32> {
+fn iq2_words(first: vec2<u32>, second: vec2<u32>, signs: vec4<u32>) -> vec4<u32> {
     return vec4<u32>(
         with_signs(first.x, signs.x),
-        with_signs(first.y, signs.x >> 4u),
-        with_signs(second.x, signs.y),
-        with_signs(second.y, signs.y >> 4u),
+        with_signs(first.y, signs.y),
+        with_signs(second.x, signs.z),
+        with_signs(second.y, signs.w),
     );
 }
 
@@ -150,32 +162,31 @@ fn expand_half(raw: vec4<u32>) -> vec4<u32> {
         return vec4<u32>(first, second);
     }
     if FORMAT == IQ2_XXS {
-        let signs = vec2<u32>(even_signs(raw.x >> 16u), even_signs(raw.x >> 23u));
+        let signs = vec4<u32>(even_signs(raw.x >> 16u), even_signs(raw.x >> 23u));
         return iq2_words(iq2_entry(raw.x & 0xffu), iq2_entry((raw.x >> 8u) & 0xffu), signs);
     }
     if FORMAT == IQ2_XS {
-        let signs = vec2<u32>(even_signs(raw.x >> 9u), even_signs(raw.x >> 25u));
+        let signs = vec4<u32>(even_signs(raw.x >> 9u), even_signs(raw.x >> 25u));
         return iq2_words(iq2_entry(raw.x & 511u), iq2_entry((raw.x >> 16u) & 511u), signs);
     }
     if FORMAT == IQ2_S {
         let first = iq2_entry((raw.x & 0xffu) | ((raw.y & 3u) << 8u));
         let second = iq2_entry(((raw.x >> 8u) & 0xffu) | ((raw.y & 12u) << 6u));
-        return iq2_words(first, second, vec2<u32>(raw.x >> 16u, raw.x >> 24u));
+        return iq2_words(first, second, vec4<u32>(all_signs(raw.x >> 16u), all_signs(raw.x >> 24u)));
     }
     if FORMAT >= IQ3_XXS {
-        var signs = raw.y;
+        var signs = vec4<u32>(even_signs(raw.y), even_signs(raw.y >> 7u));
         var high = vec4<u32>();
-        if FORMAT == IQ3_XXS {
-            signs = even_signs(raw.y) | (even_signs(raw.y >> 7u) << 8u);
-        } else {
+        if FORMAT == IQ3_S {
+            signs = vec4<u32>(all_signs(raw.y), all_signs(raw.y >> 8u));
             high = ((vec4<u32>(raw.z) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(1u)) << vec4<u32>(8u);
         }
         let at = ((vec4<u32>(raw.x) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(0xffu)) | high;
         return vec4<u32>(
-            with_signs(iq3_entry(at.x), signs),
-            with_signs(iq3_entry(at.y), signs >> 4u),
-            with_signs(iq3_entry(at.z), signs >> 8u),
-            with_signs(iq3_entry(at.w), signs >> 12u),
+            with_signs(iq3_entry(at.x), signs.x),
+            with_signs(iq3_entry(at.y), signs.y),
+            with_signs(iq3_entry(at.z), signs.z),
+            with_signs(iq3_entry(at.w), signs.w),
         );
     }
     return (vec4<u32>(raw.x) >> shifts) & vec4<u32>(0x03030303u);
@@ -285,16 +296,16 @@ fn decode_scale(words: vec2<u32>, half: u32) -> vec2<f32> {
         return vec2<f32>(own, -9.0 * own);
     }
     if FORMAT == IQ2_S {
-        return vec2<f32>(scale * (0.5 + f32((words.y >> (8u + half * 4u)) & 15u)) * 0.25, 0.0);
+        return vec2<f32>(scale * (0.125 + 0.25 * f32((words.y >> (8u + half * 4u)) & 15u)), 0.0);
     }
     if FORMAT == IQ2_XS {
-        return vec2<f32>(scale * (0.5 + f32((words.y >> (half * 4u)) & 15u)) * 0.25, 0.0);
+        return vec2<f32>(scale * (0.125 + 0.25 * f32((words.y >> (half * 4u)) & 15u)), 0.0);
     }
     if FORMAT == IQ2_XXS {
-        return vec2<f32>(scale * (0.5 + f32(words.y & 15u)) * 0.25, 0.0);
+        return vec2<f32>(scale * (0.125 + 0.25 * f32(words.y & 15u)), 0.0);
     }
     if FORMAT == IQ3_XXS {
-        return vec2<f32>(scale * (0.5 + f32(words.y & 15u)) * 0.5, 0.0);
+        return vec2<f32>(scale * (0.25 + 0.5 * f32(words.y & 15u)), 0.0);
     }
     return vec2<f32>(scale * f32(1u + 2u * (words.y & 15u)), 0.0);
 }

@@ -3,9 +3,12 @@
 mod cases;
 mod expert_cases;
 mod format;
+mod grid_table;
+mod sources;
 mod table;
 
 pub use format::WeightFormat;
+pub(crate) use grid_table::FAMILIES as GRID_FAMILIES;
 pub(crate) use table::FAMILIES;
 
 use crate::family::constants;

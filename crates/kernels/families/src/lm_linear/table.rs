@@ -1,77 +1,10 @@
-//! The kernels of products with weights, and the source files of each.
+//! The kernels of products with weights, and the source files of each, except those of
+//! `grid_table.rs`.
 
+use super::sources::{compact_variants, gridless_variants, nibble_variants, quantized_variants, source};
 use super::{LmLinear, cases};
 use crate::family::{read, variants, write};
 use crate::{Family, LINEAR_WORKGROUP};
-
-/// Source of a product with weights: these files (a kind of kernel, its weight decoding) and the
-/// epilogue.
-macro_rules! source {
-    ($($file:literal),*) => { concat!($(include_str!($file),)* include_str!("lm_linear_epilogue.wgsl")) };
-}
-
-/// The variants of a kernel for all compact formats, in the order of [`WeightFormat`].
-macro_rules! compact_variants {
-    ($prefix:literal $(, $key:ident = $value:literal)*) => {
-        compact_variants!(@list $prefix [$($key = $value),*];
-            "q5_0" 11, "q5_1" 12, "q5_k" 13, "q6_k" 14, "q2_k" 15, "q3_k" 16, "tq2_0" 17, "q2_0" 18, "q1_0" 19,
-            "iq1_s" 20, "iq1_m" 21, "iq2_xxs" 22, "iq2_xs" 23, "iq2_s" 24, "iq3_xxs" 25, "iq3_s" 26)
-    };
-    (@list $prefix:literal $others:tt; $($format:literal $id:literal),*) => {
-        &[$(compact_variants!(@one $prefix $format $id $others)),*]
-    };
-    (@one $prefix:literal $format:literal $id:literal [$($key:ident = $value:literal),*]) => {
-        crate::Variant {
-            name: concat!($prefix, "_", $format),
-            overrides: &[("FORMAT", $id as f64) $(, (stringify!($key), $value as f64))*],
-        }
-    };
-}
-
-/// The variants of a kernel whose unit is half a group, for the compact formats without a grid that
-/// the kernel stages, in the order of [`WeightFormat`].
-macro_rules! half_group_variants {
-    ($prefix:literal) => {
-        compact_variants!(@list $prefix [UNIT_VEC4S = 4];
-            "q5_0" 11, "q5_1" 12, "q5_k" 13, "q6_k" 14, "q2_k" 15, "q3_k" 16, "tq2_0" 17, "q2_0" 18, "q1_0" 19,
-            "iq1_s" 20, "iq1_m" 21)
-    };
-}
-
-/// `lm_matvec_*` with a grid of this many entries in workgroup memory. The source has their number:
-/// naga does not resolve overrides in the size of an array.
-macro_rules! grid_family {
-    ($x:literal, $codes:literal, $size:literal, $prefix:literal, $format:literal, $id:literal) => {
-        Family {
-            aliases: concat!(
-                source!($x, "lm_weights_compact.wgsl", "lm_grid_units.wgsl", $codes, "lm_grid_workgroup.wgsl"),
-                "const GRID_SIZE = ",
-                $size,
-                "u;\n"
-            ),
-            variants: &[compact_variants!(@one $prefix $format $id [UNIT_VEC4S = 8])],
-            ..PRODUCT
-        }
-    };
-}
-
-/// The variants of a kernel for the quantized formats of `lm_weights.wgsl`, in the order of
-/// [`WeightFormat`].
-macro_rules! quantized_variants {
-    ($prefix:literal) => {
-        compact_variants!(@list $prefix [];
-            "q4" 3, "q4_affine" 4, "nvfp4" 5, "q4_nl" 6, "q4_e2m1" 7, "q8" 8, "iq4_xs" 9, "q4_superblock" 10)
-    };
-}
-
-/// The variants of a kernel for the quantized formats of `lm_weights.wgsl` with four bits per code,
-/// in the order of [`WeightFormat`].
-macro_rules! nibble_variants {
-    ($prefix:literal) => {
-        compact_variants!(@list $prefix [];
-            "q4" 3, "q4_affine" 4, "nvfp4" 5, "q4_nl" 6, "q4_e2m1" 7, "iq4_xs" 9, "q4_superblock" 10)
-    };
-}
 
 /// Bindings of products with several tokens.
 const BATCH_BINDINGS: &[crate::Binding] = &[read("codes"), read("scales"), read("x"), read("bias"), write("y")];
@@ -81,7 +14,7 @@ const TILE_BINDINGS: &[crate::Binding] =
     &[read("codes"), read("scales"), read("x"), read("bias"), read("tiles"), write("y")];
 
 /// Common part of products with weights; the bindings are those of the single-token variants.
-const PRODUCT: Family = Family {
+pub(super) const PRODUCT: Family = Family {
     file: "lm_matvec.wgsl",
     text: include_str!("lm_matvec.wgsl"),
     entry: "lm_matvec",
@@ -121,7 +54,7 @@ const MATMUL_COOPMAT: Family = Family {
 };
 
 /// Products with eight tokens by packed dot products.
-const MATVEC8: Family = Family {
+pub(super) const MATVEC8: Family = Family {
     file: "lm_matvec8_i8.wgsl",
     text: include_str!("lm_matvec8_i8.wgsl"),
     entry: "lm_matvec8_i8",
@@ -188,14 +121,9 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_grid_global.wgsl",
             "lm_grid_none.wgsl"
         ),
-        variants: half_group_variants!("lm_matvec"),
+        variants: gridless_variants!("lm_matvec"[UNIT_VEC4S = 4]),
         ..PRODUCT
     },
-    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_pairs.wgsl", 256, "lm_matvec", "iq2_xxs", 22),
-    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_pairs.wgsl", 512, "lm_matvec", "iq2_xs", 23),
-    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_pairs.wgsl", 1024, "lm_matvec", "iq2_s", 24),
-    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_triples.wgsl", 256, "lm_matvec", "iq3_xxs", 25),
-    grid_family!("lm_matvec_x_f32.wgsl", "lm_codes_triples.wgsl", 512, "lm_matvec", "iq3_s", 26),
     Family {
         aliases: source!(
             "lm_matvec_x_i8.wgsl",
@@ -236,14 +164,9 @@ pub(crate) const FAMILIES: &[Family] = &[
             "lm_grid_global.wgsl",
             "lm_grid_none.wgsl"
         ),
-        variants: half_group_variants!("lm_matvec_i8"),
+        variants: gridless_variants!("lm_matvec_i8"[UNIT_VEC4S = 4]),
         ..PRODUCT
     },
-    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_pairs.wgsl", 256, "lm_matvec_i8", "iq2_xxs", 22),
-    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_pairs.wgsl", 512, "lm_matvec_i8", "iq2_xs", 23),
-    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_pairs.wgsl", 1024, "lm_matvec_i8", "iq2_s", 24),
-    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_triples.wgsl", 256, "lm_matvec_i8", "iq3_xxs", 25),
-    grid_family!("lm_matvec_x_i8.wgsl", "lm_codes_triples.wgsl", 512, "lm_matvec_i8", "iq3_s", 26),
     Family {
         aliases: source!("lm_matvec4_floats.wgsl", "lm_weights.wgsl", "lm_units.wgsl"),
         variants: variants! {
@@ -269,13 +192,19 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..MATVEC4
     },
     Family {
-        aliases: source!("lm_tiles.wgsl", "lm_weights.wgsl", "lm_units.wgsl"),
+        aliases: source!("lm_tiles.wgsl", "lm_weights.wgsl", "lm_units.wgsl", "lm_grid_none.wgsl"),
         variants: quantized_variants!("lm_matvec8_i8"),
         ..MATVEC8
     },
     Family {
-        aliases: source!("lm_tiles.wgsl", "lm_weights_compact.wgsl", "lm_compact_units.wgsl", "lm_grid_global.wgsl"),
-        variants: compact_variants!("lm_matvec8_i8"),
+        aliases: source!(
+            "lm_tiles.wgsl",
+            "lm_weights_compact.wgsl",
+            "lm_compact_units.wgsl",
+            "lm_grid_global.wgsl",
+            "lm_grid_none.wgsl"
+        ),
+        variants: gridless_variants!("lm_matvec8_i8" []),
         ..MATVEC8
     },
     Family {

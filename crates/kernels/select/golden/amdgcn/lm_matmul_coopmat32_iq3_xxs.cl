@@ -493,14 +493,19 @@ ROCI_FN uint spread_bits(uint bits) {
     return ((bits & 15u) * 2113665u) & 16843009u;
 }
 
-ROCI_FN uint even_signs(uint signs) {
-    const uint seven = signs & 127u;
-    return seven | ((roci_count_ones_u32(seven) & 1u) << 7u);
+ROCI_FN uint2 spread_eight(uint seven, uint last) {
+    const uint copies = seven * 2113665u;
+    return ((uint2)(copies, (copies >> 4u) | last)) & ((uint2)(16843009u));
 }
 
-ROCI_FN uint with_signs(uint magnitudes, uint signs_1) {
-    const uint ones = spread_bits(signs_1);
-    return (magnitudes ^ (ones * 255u)) + ones;
+ROCI_FN uint2 even_signs(uint signs) {
+    const uint seven_1 = signs & 127u;
+    const uint2 _e6 = spread_eight(seven_1, roci_count_ones_u32(seven_1) << 24u);
+    return _e6;
+}
+
+ROCI_FN uint with_signs(uint magnitudes, uint ones) {
+    return (magnitudes ^ ((ones << 8u) - ones)) + ones;
 }
 
 ROCI_FN uint iq3_entry(uint index, global const uint *scales) {
@@ -511,7 +516,7 @@ ROCI_FN uint iq3_entry(uint index, global const uint *scales) {
 ROCI_FN uint4 expand_half(uint4 raw, global const uint *scales) {
     bool local_9 = false;
     bool local_10 = false;
-    uint signs_2 = 0u;
+    uint4 signs_1 = (uint4)(0u);
     uint4 high = (uint4)(0u);
     local_9 = false;
     const bool _e9 = local_9;
@@ -530,25 +535,24 @@ ROCI_FN uint4 expand_half(uint4 raw, global const uint *scales) {
         const uint4 high_1 = (uint4)(_e29, _e33, _e37, _e41);
         return low_1 | (high_1 << ((uint4)(4u)));
     }
-    signs_2 = raw.y;
-    const uint _e52 = even_signs(raw.y);
-    const uint _e56 = even_signs(raw.y >> 7u);
-    signs_2 = _e52 | (_e56 << 8u);
-    const uint4 _e71 = high;
-    const uint4 at_6 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e71;
-    const uint _e74 = iq3_entry(at_6.x, scales);
-    const uint _e75 = signs_2;
-    const uint _e76 = with_signs(_e74, _e75);
-    const uint _e78 = iq3_entry(at_6.y, scales);
-    const uint _e79 = signs_2;
-    const uint _e82 = with_signs(_e78, _e79 >> 4u);
-    const uint _e84 = iq3_entry(at_6.z, scales);
-    const uint _e85 = signs_2;
-    const uint _e88 = with_signs(_e84, _e85 >> 8u);
-    const uint _e90 = iq3_entry(at_6.w, scales);
-    const uint _e91 = signs_2;
-    const uint _e94 = with_signs(_e90, _e91 >> 12u);
-    return (uint4)(_e76, _e82, _e88, _e94);
+    const uint2 _e48 = even_signs(raw.y);
+    const uint2 _e52 = even_signs(raw.y >> 7u);
+    signs_1 = (uint4)(_e48, _e52);
+    const uint4 _e68 = high;
+    const uint4 at_6 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e68;
+    const uint _e71 = iq3_entry(at_6.x, scales);
+    const uint _e73 = signs_1.x;
+    const uint _e74 = with_signs(_e71, _e73);
+    const uint _e76 = iq3_entry(at_6.y, scales);
+    const uint _e78 = signs_1.y;
+    const uint _e79 = with_signs(_e76, _e78);
+    const uint _e81 = iq3_entry(at_6.z, scales);
+    const uint _e83 = signs_1.z;
+    const uint _e84 = with_signs(_e81, _e83);
+    const uint _e86 = iq3_entry(at_6.w, scales);
+    const uint _e88 = signs_1.w;
+    const uint _e89 = with_signs(_e86, _e88);
+    return (uint4)(_e74, _e79, _e84, _e89);
 }
 
 ROCI_FN uint4 expand_unit(uint4 raw_1, global const uint *scales) {
@@ -564,7 +568,7 @@ ROCI_FN float2 decode_scale(uint2 words, uint half_) {
     if (_e8) {
         return (float2)(scale, -scale);
     }
-    return (float2)((scale * (0.5f + ((float)(words.y & 15u)))) * 0.5f, 0.0f);
+    return (float2)(scale * (0.25f + (0.5f * ((float)(words.y & 15u)))), 0.0f);
 }
 
 ROCI_FN void store_w(WElements elements_3, uint lane_5, global const uint *scales, local array2304_half4_ *w_tile) {
@@ -630,11 +634,11 @@ void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *sc
     const uint x_start = (subgroup / 4u) * 8u;
     const uint w_start = (((subgroup % 4u) * 2u) * 288u) + x_start;
     const uint _e79 = end;
-    const uint last = __builtin_elementwise_max(_e79, 1u) - 1u;
-    const WElements _e85 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(first_step, last), lane, &params, codes, scales);
+    const uint last_1 = __builtin_elementwise_max(_e79, 1u) - 1u;
+    const WElements _e85 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(first_step, last_1), lane, &params, codes, scales);
     w_next = _e85;
     const uint _e87 = next_x_row;
-    const XElements _e89 = load_x(x_row, _e87, __builtin_elementwise_min(first_step, last), lane, &params, x);
+    const XElements _e89 = load_x(x_row, _e87, __builtin_elementwise_min(first_step, last_1), lane, &params, x);
     x_next = _e89;
     step_ = first_step;
     while (true) {
@@ -650,11 +654,11 @@ void lm_matmul_coopmat32_iq3_xxs(global const uint *codes, global const uint *sc
             const XElements _e96 = x_next;
             store_x(_e96, lane, &x_tile);
             const uint _e97 = step_;
-            const WElements _e101 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(_e97 + 1u, last), lane, &params, codes, scales);
+            const WElements _e101 = load_w(matrix_3, first_row_4, __builtin_elementwise_min(_e97 + 1u, last_1), lane, &params, codes, scales);
             w_next = _e101;
             const uint _e102 = next_x_row;
             const uint _e103 = step_;
-            const XElements _e107 = load_x(x_row, _e102, __builtin_elementwise_min(_e103 + 1u, last), lane, &params, x);
+            const XElements _e107 = load_x(x_row, _e102, __builtin_elementwise_min(_e103 + 1u, last_1), lane, &params, x);
             x_next = _e107;
             roci_barrier_workgroup();
             const half16 w00_ = roci_wmma_load_b_f16_local_columns((local half *)&w_tile.e[w_start], 18u * 4u);

@@ -153,8 +153,9 @@ ROCI_FN float2 decode_scale(uint2 words_1, uint half_) {
     return roci_unpack2x16float(words_1.x);
 }
 
-ROCI_FN float dot_i8_(uint4 a, uint4 b) {
-    return (float)((int)((uint)((int)((uint)roci_native_dot4_i8(a.x, b.x) + (uint)roci_native_dot4_i8(a.y, b.y))) + (uint)((int)((uint)roci_native_dot4_i8(a.z, b.z) + (uint)roci_native_dot4_i8(a.w, b.w)))));
+ROCI_FN int add_dot_i8_(int sum, uint4 a, uint4 b) {
+    const int first_2 = (int)((uint)roci_native_dot4_i8(a.y, b.y) + (uint)((int)((uint)roci_native_dot4_i8(a.x, b.x) + (uint)sum)));
+    return (int)((uint)roci_native_dot4_i8(a.w, b.w) + (uint)((int)((uint)roci_native_dot4_i8(a.z, b.z) + (uint)first_2)));
 }
 
 ROCI_FN bool has_offset(void) {
@@ -184,13 +185,13 @@ ROCI_FN uint4 low_nibbles(uint4 code) {
     return nibbles_1;
 }
 
+ROCI_FN bool has_half_scales(void) {
+    return false;
+}
+
 ROCI_FN uint4 high_nibbles(uint4 code_1) {
     const uint4 _e4 = low_nibbles(code_1 >> ((uint4)(4u)));
     return _e4;
-}
-
-ROCI_FN bool has_half_scales(void) {
-    return false;
 }
 
 ROCI_FN float unit_dot(uint4 raw_2, uint2 words_2, uint unit_2, uint at_2, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
@@ -200,32 +201,36 @@ ROCI_FN float unit_dot(uint4 raw_2, uint2 words_2, uint unit_2, uint at_2, local
     if (_e6) {
         const float4 x_group = scales_of_x(at_2 / 2u, group_scales);
         const float2 s = decode_scale(unit_words, unit_2 % 2u);
-        const uint4 _e15 = (*x_tile).e[at_2];
-        const float products = dot_i8_(code_2, _e15);
-        const bool _e17 = has_offset();
-        if (!_e17) {
+        const uint4 _e16 = (*x_tile).e[at_2];
+        const int _e17 = add_dot_i8_(0, code_2, _e16);
+        const float products = (float)_e17;
+        const bool _e19 = has_offset();
+        if (!_e19) {
             return (s.x * x_group.x) * products;
         }
         return ((s.x * x_group.x) * products) + (s.y * (((unit_2 % 2u) == 1u) ? x_group.z : x_group.y));
     }
     const float4 x_group_1 = scales_of_x((at_2 - (at_2 % 2u)) / 2u, group_scales);
-    const uint4 _e43 = low_nibbles(code_2);
-    const uint4 _e46 = (*x_tile).e[at_2];
-    const float low = dot_i8_(_e43, _e46);
-    const uint4 _e48 = high_nibbles(code_2);
-    const uint4 _e53 = (*x_tile).e[at_2 ^ 1u];
-    const float high = dot_i8_(_e48, _e53);
+    const uint4 low_x = (*x_tile).e[at_2];
+    const uint4 high_x = (*x_tile).e[at_2 ^ 1u];
+    const uint4 _e54 = low_nibbles(code_2);
+    const int low = add_dot_i8_(0, _e54, low_x);
     const float2 s_1 = decode_scale(unit_words, 0u);
-    const bool _e57 = has_half_scales();
-    if (_e57) {
-        const float2 _e62 = decode_scale(unit_words, 1u);
-        return x_group_1.x * ((s_1.x * low) + (_e62.x * high));
+    const bool _e58 = has_half_scales();
+    if (_e58) {
+        const uint4 _e60 = high_nibbles(code_2);
+        const int high = add_dot_i8_(0, _e60, high_x);
+        const float2 _e67 = decode_scale(unit_words, 1u);
+        return x_group_1.x * ((s_1.x * ((float)low)) + (_e67.x * ((float)high)));
     }
-    const bool _e67 = has_offset();
-    if (!_e67) {
-        return (s_1.x * x_group_1.x) * (low + high);
+    const uint4 _e73 = high_nibbles(code_2);
+    const int _e74 = add_dot_i8_(low, _e73, high_x);
+    const float products_1 = (float)_e74;
+    const bool _e76 = has_offset();
+    if (!_e76) {
+        return (s_1.x * x_group_1.x) * products_1;
     }
-    return ((s_1.x * x_group_1.x) * (low + high)) + (s_1.y * (x_group_1.y + x_group_1.z));
+    return ((s_1.x * x_group_1.x) * products_1) + (s_1.y * (x_group_1.y + x_group_1.z));
 }
 
 ROCI_FN float2 two_row_dot(TwoRows pair, uint unit_3, uint at_3, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
@@ -481,12 +486,12 @@ ROCI_FN void epilogue_gated(uint token, uint row_3, uint first_row_3, float2 sum
     y[((token * _e7) + _e11) + (row_3 / 2u)] = _e17;
 }
 
-ROCI_FN void epilogue(uint token_1, uint row_4, uint first_row_4, float sum, private const Params *params, global const float *bias, global float *y) {
+ROCI_FN void epilogue(uint token_1, uint row_4, uint first_row_4, float sum_1, private const Params *params, global const float *bias, global float *y) {
     float v_7 = 0.0f;
     const uint _e6 = (*params).y_stride;
     const uint _e10 = (*params).y_offset;
     const uint at_5 = ((token_1 * _e6) + _e10) + row_4;
-    v_7 = sum;
+    v_7 = sum_1;
     const uint _e16 = (*params).flags;
     if ((_e16 & 2u) != 0u) {
         const float _e21 = v_7;
@@ -758,22 +763,22 @@ void lm_matvec_i8_q4_affine(global const uint4 *codes, global const uint *scales
                 const float2 _e403 = reduced.e[at_7 + 6u];
                 const float2 _e408 = reduced.e[at_7 + 7u];
                 const float _e411 = factor;
-                const float2 sum_1 = ((low_3 + (_e391 + _e396)) + (_e403 + _e408)) * _e411;
+                const float2 sum_2 = ((low_3 + (_e391 + _e396)) + (_e403 + _e408)) * _e411;
                 const uint _e413 = tile;
-                const uint first_2 = _e413 + (lane * 2u);
+                const uint first_3 = _e413 + (lane * 2u);
                 const uint _e419 = params.rows;
-                if (first_2 < _e419) {
+                if (first_3 < _e419) {
                     const uint _e423 = params.flags;
                     if ((_e423 & 12u) != 0u) {
                         const uint _e428 = first_row;
-                        epilogue_gated(token_2, first_2, _e428, sum_1, &params, bias, y);
+                        epilogue_gated(token_2, first_3, _e428, sum_2, &params, bias, y);
                     } else {
                         const uint _e429 = first_row;
-                        epilogue(token_2, first_2, _e429, sum_1.x, &params, bias, y);
+                        epilogue(token_2, first_3, _e429, sum_2.x, &params, bias, y);
                         const uint _e435 = params.rows;
-                        if ((first_2 + 1u) < _e435) {
+                        if ((first_3 + 1u) < _e435) {
                             const uint _e439 = first_row;
-                            epilogue(token_2, first_2 + 1u, _e439, sum_1.y, &params, bias, y);
+                            epilogue(token_2, first_3 + 1u, _e439, sum_2.y, &params, bias, y);
                         }
                     }
                 }

@@ -41,14 +41,19 @@ ROCI_FN uint spread_bits(uint bits) {
     return ((bits & 15u) * 2113665u) & 16843009u;
 }
 
-ROCI_FN uint even_signs(uint signs) {
-    const uint seven = signs & 127u;
-    return seven | ((roci_count_ones_u32(seven) & 1u) << 7u);
+ROCI_FN uint2 spread_eight(uint seven, uint last) {
+    const uint copies = seven * 2113665u;
+    return ((uint2)(copies, (copies >> 4u) | last)) & ((uint2)(16843009u));
 }
 
-ROCI_FN uint with_signs(uint magnitudes, uint signs_1) {
-    const uint ones = spread_bits(signs_1);
-    return (magnitudes ^ (ones * 255u)) + ones;
+ROCI_FN uint2 even_signs(uint signs) {
+    const uint seven_1 = signs & 127u;
+    const uint2 _e6 = spread_eight(seven_1, roci_count_ones_u32(seven_1) << 24u);
+    return _e6;
+}
+
+ROCI_FN uint with_signs(uint magnitudes, uint ones) {
+    return (magnitudes ^ ((ones << 8u) - ones)) + ones;
 }
 
 ROCI_FN uint iq3_entry(uint index, global const uint *scales) {
@@ -59,7 +64,7 @@ ROCI_FN uint iq3_entry(uint index, global const uint *scales) {
 ROCI_FN uint4 expand_half(uint4 raw, global const uint *scales) {
     bool local_ = false;
     bool local_1 = false;
-    uint signs_2 = 0u;
+    uint4 signs_1 = (uint4)(0u);
     uint4 high = (uint4)(0u);
     local_ = false;
     const bool _e9 = local_;
@@ -78,25 +83,24 @@ ROCI_FN uint4 expand_half(uint4 raw, global const uint *scales) {
         const uint4 high_1 = (uint4)(_e29, _e33, _e37, _e41);
         return low | (high_1 << ((uint4)(4u)));
     }
-    signs_2 = raw.y;
-    const uint _e52 = even_signs(raw.y);
-    const uint _e56 = even_signs(raw.y >> 7u);
-    signs_2 = _e52 | (_e56 << 8u);
-    const uint4 _e71 = high;
-    const uint4 at_1 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e71;
-    const uint _e74 = iq3_entry(at_1.x, scales);
-    const uint _e75 = signs_2;
-    const uint _e76 = with_signs(_e74, _e75);
-    const uint _e78 = iq3_entry(at_1.y, scales);
-    const uint _e79 = signs_2;
-    const uint _e82 = with_signs(_e78, _e79 >> 4u);
-    const uint _e84 = iq3_entry(at_1.z, scales);
-    const uint _e85 = signs_2;
-    const uint _e88 = with_signs(_e84, _e85 >> 8u);
-    const uint _e90 = iq3_entry(at_1.w, scales);
-    const uint _e91 = signs_2;
-    const uint _e94 = with_signs(_e90, _e91 >> 12u);
-    return (uint4)(_e76, _e82, _e88, _e94);
+    const uint2 _e48 = even_signs(raw.y);
+    const uint2 _e52 = even_signs(raw.y >> 7u);
+    signs_1 = (uint4)(_e48, _e52);
+    const uint4 _e68 = high;
+    const uint4 at_1 = ((((uint4)(raw.x)) >> (((uint4)(0u, 8u, 16u, 24u)) & 31u)) & ((uint4)(255u))) | _e68;
+    const uint _e71 = iq3_entry(at_1.x, scales);
+    const uint _e73 = signs_1.x;
+    const uint _e74 = with_signs(_e71, _e73);
+    const uint _e76 = iq3_entry(at_1.y, scales);
+    const uint _e78 = signs_1.y;
+    const uint _e79 = with_signs(_e76, _e78);
+    const uint _e81 = iq3_entry(at_1.z, scales);
+    const uint _e83 = signs_1.z;
+    const uint _e84 = with_signs(_e81, _e83);
+    const uint _e86 = iq3_entry(at_1.w, scales);
+    const uint _e88 = signs_1.w;
+    const uint _e89 = with_signs(_e86, _e88);
+    return (uint4)(_e74, _e79, _e84, _e89);
 }
 
 ROCI_FN uint4 expand_unit(uint4 raw_1, global const uint *scales) {
@@ -173,7 +177,7 @@ ROCI_FN float2 decode_scale(uint2 words, uint half_) {
     if (_e8) {
         return (float2)(scale, -scale);
     }
-    return (float2)((scale * (0.5f + ((float)(words.y & 15u)))) * 0.5f, 0.0f);
+    return (float2)(scale * (0.25f + (0.5f * ((float)(words.y & 15u)))), 0.0f);
 }
 
 ROCI_FN uint2 grid_scale_words(uint group_2, global const uint *codes, global const uint *scales) {
