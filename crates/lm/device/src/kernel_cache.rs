@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use roci_hal::{Binding, Device, Kernel, Recorder};
+use roci_hal::{Binding, CodeFormat, Device, Kernel, Recorder};
 
 use crate::Error;
 use crate::kernel_id::KernelId;
@@ -11,6 +11,10 @@ use crate::kernel_id::KernelId;
 pub(crate) struct KernelCache {
     device: Device,
     specialize: Specialize,
+    /// Whether each matrix of a model has its own copy of the kernel of packed dot products. By
+    /// Vulkan they share one: copies fill the instruction cache, which makes every kernel of a token
+    /// slower. OpenCL passes constants in memory, which costs more.
+    copies_products: bool,
     generic: HashMap<KernelId, Kernel>,
     /// By kernel and constants; `None` where the kernel cannot be specialized for these constants.
     specialized: HashMap<(KernelId, Vec<u8>), Option<LoadedSpecialization>>,
@@ -45,7 +49,14 @@ struct LoadedSpecialization {
 
 impl KernelCache {
     pub(crate) fn new(device: &Device, specialize: Specialize) -> Self {
-        Self { device: device.clone(), specialize, generic: HashMap::new(), specialized: HashMap::new(), missing: None }
+        Self {
+            device: device.clone(),
+            specialize,
+            copies_products: device.info().formats.first() != Some(&CodeFormat::Spirv),
+            generic: HashMap::new(),
+            specialized: HashMap::new(),
+            missing: None,
+        }
     }
 
     /// Runs `record` dry and returns the kernels that it needs and that are not loaded. What it
@@ -104,7 +115,8 @@ impl KernelCache {
         constants: &[u8],
         specialize: bool,
     ) -> Result<(), Error> {
-        let specialize = specialize && self.specializes();
+        let is_shared = id.is_packed_dot_product() && !self.copies_products;
+        let specialize = specialize && self.specializes() && !is_shared;
         if self.note_if_dry_run(id, Some(constants).filter(|_| specialize)) {
             return Ok(());
         }

@@ -189,6 +189,11 @@ impl KernelId {
         attention.coopmat_kernel().map(Self)
     }
 
+    /// Whether the kernel multiplies a matrix with one token by packed dot products.
+    pub(crate) fn is_packed_dot_product(self) -> bool {
+        self.0.starts_with("lm_matvec_i8_")
+    }
+
     pub(crate) fn name(self) -> &'static str {
         self.0
     }

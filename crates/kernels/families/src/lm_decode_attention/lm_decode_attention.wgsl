@@ -194,6 +194,13 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     let chunk = lane % lanes_per_key;
     let is_active = lane < teams * lanes_per_key;
 
+    // The attention sink, a key whose value is zero.
+    var sink = 0.0;
+    if (params.flags & SINKS) != 0u {
+        let weights = select(2u, params.heads + params.kv_heads, (params.flags & EACH_HEAD) != 0u);
+        sink = norms[select(0u, weights * params.key_length, (params.flags & NORMS) != 0u) + group.y];
+    }
+
     // The visible keys, and the range of them in this workgroup's split.
     var begin = 0u;
     if params.window != 0u && position + 1u > params.window {
@@ -220,6 +227,10 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     let value_start = base + select(values_start, 0u, is_shared);
     var new_value = Vec8(load_four(value_start + chunk * 8u), load_four(value_start + chunk * 8u + 4u));
     cache_rows[lane] = cache_row_of(start + lane, last, table, kv_head);
+    workgroupBarrier();
+    // These loads are in flight while the query is prepared.
+    var next_keys = load_keys(team, teams, chunk);
+    var next_values = load_values(team, teams, chunk);
     let half_lane = lane % 64u;
     let is_key = lane >= 64u;
     let source = base + select(group.y, params.heads + kv_head, is_key && !is_shared) * params.key_length;
@@ -304,8 +315,6 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
         rotated[to + i1 / 4u][i1 % 4u] = v.y;
     }
     workgroupBarrier();
-    var next_keys = load_keys(team, teams, chunk);
-    var next_values = load_values(team, teams, chunk);
     if has_new_key && group.y % gqa_ratio == 0u {
         let page = inputs[table + position / params.page];
         let row = (page * params.page + position % params.page) * params.kv_heads + kv_head;
@@ -313,14 +322,11 @@ fn lm_decode_attention(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     }
     let query = Vec8(rotated[chunk * 2u], rotated[chunk * 2u + 1u]);
 
-    // The new key and the attention sink, a key whose value is zero, belong to the first team. The
-    // sink belongs to the first split.
+    // The new key and the sink belong to the first team, the sink to the first split.
     var sum = WeightedSum(vec4<f32>(), vec4<f32>(), 0.0);
     var running_max = LOWEST;
     if (params.flags & SINKS) != 0u && group.z == 0u {
-        let weights = select(2u, params.heads + params.kv_heads, (params.flags & EACH_HEAD) != 0u);
-        let sinks_at = select(0u, weights * params.key_length, (params.flags & NORMS) != 0u);
-        running_max = norms[sinks_at + group.y];
+        running_max = sink;
         sum.total = select(0.0, 1.0, team == 0u);
     }
     if has_new_key {
