@@ -175,6 +175,7 @@ pub struct Conclusion {
 impl Conclusion {
     /// Reads a log and applies the rules. Use [`LogReader::decode`] to get text from bytes.
     pub fn of(reader: &LogReader, rule_set: &RuleSet, log: &str) -> Self {
+        let log = &*LogReader::normalize(log);
         // The passes over the log are independent; a short log is not worth a thread.
         let (read, hits, reported) = if log.len() < LONG {
             (reader.read(log), rule_set.scan(log), reader.failures.find(log))
@@ -194,11 +195,15 @@ impl Conclusion {
             // Text of an unknown program is prose unless a line is from AMD software. Chips
             // mentioned in prose are not those of this machine.
             let is_note = cause.severity == Severity::Info;
-            let talk = read.kinds.is_empty() && (is_note || cause.lines.is_empty() || vendor != Vendor::Amd);
+            let strong = !cause.lines.is_empty() && rule_set.find(&cause.id).is_some_and(|rule| rule.strong);
+            let talk =
+                read.kinds.is_empty() && !strong && (is_note || cause.lines.is_empty() || vendor != Vendor::Amd);
             if talk || vendor == Vendor::Other {
                 continue;
             }
-            if vendor == Vendor::Unknown && !cause.lines.is_empty() {
+            if vendor == Vendor::Unknown && strong {
+                cause.certainty = cause.certainty.max(Certainty::Likely);
+            } else if vendor == Vendor::Unknown && !cause.lines.is_empty() {
                 cause.certainty = Certainty::Possible;
                 cause.unknown.push("gpus.amd".to_owned());
             }
