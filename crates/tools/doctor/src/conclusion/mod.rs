@@ -224,6 +224,9 @@ impl Conclusion {
         }
         let explained = unexplained::explained(rule_set, &hits, &read, causes.iter().chain(&notes));
         let failures = unexplained::failures(reader, read.vendor, reported, &explained);
+        // What depends on a chip or a system that the log does not name is rarely true: it is only a
+        // reason for a check.
+        let (unnamed, mut possible): (Vec<_>, Vec<_>) = possible.into_iter().partition(needs_identity);
         // Questions of higher severity come first.
         possible.sort_by_key(|cause: &Cause| cause.severity > Severity::High);
         let talk = read.kinds.is_empty() || read.vendor == Vendor::Other;
@@ -241,7 +244,7 @@ impl Conclusion {
             excluded: excluded.map(excluded_by).collect(),
             next: Vec::new(),
         };
-        conclusion.next = conclusion.next_checks();
+        conclusion.next = conclusion.next_checks(&unnamed);
         conclusion
     }
 
@@ -253,7 +256,7 @@ impl Conclusion {
     }
 
     /// What to check next. The check that decides the most causes comes first.
-    fn next_checks(&self) -> Vec<NextCheck> {
+    fn next_checks(&self, unnamed: &[Cause]) -> Vec<NextCheck> {
         let mut next: Vec<NextCheck> = Vec::new();
         let mut add = |run: String, fact: Option<&str>, decides: Option<&str>| {
             let at = next.iter().position(|check| check.run == run).unwrap_or_else(|| {
@@ -271,7 +274,7 @@ impl Conclusion {
         if !self.programs.iter().any(|kind| kind == "dmesg") {
             self.events.iter().map(|event| event.next.clone()).for_each(|run| add(run, None, None));
         }
-        for cause in self.possible.iter().chain(&self.causes) {
+        for cause in self.possible.iter().chain(unnamed).chain(&self.causes) {
             for fact in &cause.unknown {
                 if let Some(run) = command(fact) {
                     add(run, Some(fact), Some(&cause.id));
@@ -334,6 +337,12 @@ pub(crate) fn ranked(findings: &[Finding<'_>], address: &dyn Fn(usize) -> String
         }
     }
     causes
+}
+
+/// Whether it is about one kind of chip or system, and the log does not say which this is.
+fn needs_identity(cause: &Cause) -> bool {
+    const IDENTITY: &[&str] = &["gpu.target", "gpu.apu", "gpu.device", "gpus.discrete", "virtual_machine", "wsl"];
+    cause.unknown.iter().any(|fact| IDENTITY.contains(&fact.as_str()))
 }
 
 fn certainty(finding: &Finding<'_>) -> Certainty {

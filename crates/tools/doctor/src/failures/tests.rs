@@ -39,6 +39,18 @@ fn harmless_text_is_not_a_failure() {
 }
 
 #[test]
+fn lines_name_their_component() {
+    let document: FailureDocument = toml::from_str(TABLE).expect("the table is right");
+    for component in &document.component {
+        assert!(!component.lines.is_empty(), "{}", component.name);
+        for line in &component.lines {
+            assert_eq!(FAILURES.component(line), Some(component.name.as_str()), "{line}");
+        }
+    }
+    assert_eq!(FAILURES.component("Segmentation fault (core dumped)"), None);
+}
+
+#[test]
 fn healthy_lines_stay_clean() {
     let alarms: Vec<_> = HEALTHY.lines().filter(|line| !kinds(line).is_empty()).collect();
     assert!(alarms.is_empty(), "{}", alarms.join("\n"));
