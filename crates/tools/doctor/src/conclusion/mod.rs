@@ -170,6 +170,9 @@ pub struct Conclusion {
     pub excluded: Vec<ExcludedCause>,
     /// What to check next.
     pub next: Vec<NextCheck>,
+    /// Whether the log shows that a GPU worked, so that its silence means something.
+    #[serde(skip)]
+    works: bool,
 }
 
 impl Conclusion {
@@ -223,7 +226,8 @@ impl Conclusion {
             possible.retain(|cause: &Cause| cause.lines.iter().any(|line| lines.contains(&line.number)));
         }
         let explained = unexplained::explained(rule_set, &hits, &read, causes.iter().chain(&notes));
-        let failures = unexplained::failures(reader, read.vendor, reported, &explained);
+        let elsewhere = happened || causes.iter().any(Cause::is_a_problem);
+        let failures = unexplained::failures(reader, read.vendor, reported, &explained, elsewhere);
         // What depends on a chip or a system that the log does not name is rarely true: it is only a
         // reason for a check.
         let (unnamed, mut possible): (Vec<_>, Vec<_>) = possible.into_iter().partition(needs_identity);
@@ -243,6 +247,7 @@ impl Conclusion {
             failures,
             excluded: excluded.map(excluded_by).collect(),
             next: Vec::new(),
+            works: !read.facts.machine.get("log.works").is_empty(),
         };
         conclusion.next = conclusion.next_checks(&unnamed);
         conclusion

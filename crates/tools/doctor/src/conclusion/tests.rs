@@ -180,10 +180,15 @@ fn captured_logs_have_the_expected_causes() {
 
 #[test]
 fn a_healthy_log_is_named_and_left_alone() {
-    let text = conclude("ROCk module is loaded\n  Name:                    gfx1100\n").text(false);
+    let text = conclude("ROCk module is loaded\n  Name:                    gfx1100\n*** Done ***\n").text(false);
     assert!(text.starts_with("The log shows no known problem."), "{text}");
     assert!(text.contains("rocminfo") && text.contains("gfx1100"), "{text}");
     assert!(conclude("").text(false).starts_with("Unrecognized log format"), "an empty log is unrecognized");
+    // The beginning of a log says nothing about its end.
+    for log in ["", "ROCk module is loaded\n", "ROCk module is loaded\n  Name:                    gfx1100\n"] {
+        let text = conclude(log).text(false);
+        assert!(text.contains("no all-clear") && !text.contains("no known problem"), "{text}");
+    }
 }
 
 #[test]

@@ -115,8 +115,8 @@ impl Conclusion {
             (None, None) if self.vendor == Vendor::Unknown && !self.events.is_empty() => {
                 format!("{} The log does not show whether it is about an AMD GPU.", self.events[0].what)
             }
-            (None, None) if !self.shows_a_gpu() => {
-                "The log shows no failure that roci recognizes, but no GPU either. This is no all-clear.".into()
+            (None, None) if !self.works || !self.shows_a_gpu() => {
+                "The log shows no failure that roci recognizes, and no GPU at work. This is no all-clear.".into()
             }
             (None, None) => "The log shows no known problem.".into(),
         }
@@ -127,7 +127,7 @@ impl Conclusion {
         !self.possible.is_empty() || self.next.iter().any(|check| !check.decides.is_empty())
     }
 
-    /// Whether the log names a GPU, so that its silence means something.
+    /// Whether the log names a GPU.
     fn shows_a_gpu(&self) -> bool {
         self.facts.iter().any(|fact| matches!(fact.name.as_str(), "gpu.target" | "gpu.name" | "gpu.device"))
     }

@@ -57,6 +57,9 @@ struct Kind {
     /// Names of [`ExceptionDocument`] entries.
     #[serde(default)]
     except: Vec<String>,
+    /// Whether it is reported only if nothing else is.
+    #[serde(default)]
+    last_resort: bool,
     patterns: Vec<String>,
     /// Exit code with the same meaning.
     exit: Option<u8>,
@@ -201,12 +204,20 @@ impl Failures {
         matches!(rest, Cow::Borrowed(_)) || self.scanner.pattern(hit.pattern).matches(&rest)
     }
 
-    /// Groups lines by kind, the most severe kind first, then by first line.
-    pub(crate) fn by_kind<'t>(&self, reported: impl Iterator<Item = ReportedLine<'t>>) -> Vec<Failure> {
+    /// Groups lines by kind, the most severe kind first, then by first line. Kinds of last resort are
+    /// left out if there is another kind, or if `elsewhere` says that something else is reported.
+    pub(crate) fn by_kind<'t>(
+        &self,
+        reported: impl Iterator<Item = ReportedLine<'t>>,
+        elsewhere: bool,
+    ) -> Vec<Failure> {
         let mut kinds: BTreeMap<usize, (ReportedLine<'t>, ReportedLine<'t>, usize)> = BTreeMap::new();
         for one in reported {
             let (_, last, count) = kinds.entry(one.kind).or_insert((one, one, 0));
             (*last, *count) = (one, *count + 1);
+        }
+        if elsewhere || kinds.keys().any(|kind| !self.kinds[*kind].last_resort) {
+            kinds.retain(|kind, _| !self.kinds[*kind].last_resort);
         }
         let failure = |(kind, (first, last, count)): (usize, (ReportedLine<'t>, ReportedLine<'t>, usize))| {
             let kind = &self.kinds[kind];
