@@ -199,8 +199,7 @@ impl Conclusion {
             // mentioned in prose are not those of this machine.
             let is_note = cause.severity == Severity::Info;
             let strong = !cause.lines.is_empty() && rule_set.find(&cause.id).is_some_and(|rule| rule.strong);
-            let talk =
-                read.kinds.is_empty() && !strong && (is_note || cause.lines.is_empty() || vendor != Vendor::Amd);
+            let talk = read.kinds.is_empty() && !strong && (is_note || cause.lines.is_empty() || vendor != Vendor::Amd);
             if talk || vendor == Vendor::Other {
                 continue;
             }
@@ -299,17 +298,20 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
 /// listed below it.
 pub(crate) fn ranked(findings: &[Finding<'_>], address: &dyn Fn(usize) -> String) -> Vec<Cause> {
     let mut findings: Vec<&Finding<'_>> = findings.iter().collect();
+    let found = findings.clone();
     findings.sort_by_key(|finding| {
         // A cause that depends on the machine is more specific than one that depends on a line
         // alone.
         let general = finding.evidence.is_empty();
+        // One that no line shows is a fact of the machine, perhaps without a part in the failure.
+        let unseen = finding.lines.is_empty() && found.iter().any(|other| shows_a_failure(other));
         let is_info = finding.rule.severity == Severity::Info;
         let certainty = certainty(finding);
         let possible = certainty == Certainty::Possible;
         let open = if possible { finding.unknown.len() } else { 0 };
         // A certain blocker comes before every cause that is only likely.
         let lesser = !(certainty == Certainty::Certain && finding.rule.severity == Severity::Blocker);
-        (possible, is_info, open, lesser, general, finding.rule.severity, certainty, finding.rule.confidence)
+        (possible, is_info, open, lesser, unseen, general, finding.rule.severity, certainty, finding.rule.confidence)
     });
     let mut causes: Vec<Cause> = Vec::new();
     for finding in &findings {
@@ -342,6 +344,11 @@ pub(crate) fn ranked(findings: &[Finding<'_>], address: &dyn Fn(usize) -> String
         }
     }
     causes
+}
+
+/// Whether a line of the log shows a problem, and the cause is not in question.
+fn shows_a_failure(finding: &Finding<'_>) -> bool {
+    !finding.lines.is_empty() && finding.rule.severity <= Severity::Medium && certainty(finding) <= Certainty::Likely
 }
 
 /// Whether it is about one kind of chip or system, and the log does not say which this is.

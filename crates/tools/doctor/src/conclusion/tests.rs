@@ -200,7 +200,8 @@ fn excluded_causes_and_missing_facts_are_reported() {
     assert!(!unknown.possible.iter().any(|cause| cause.id == "MES-04"), "{:?}", unknown.possible);
     let check = unknown.next.iter().find(|check| check.run == "uname -r").expect("the kernel is asked for");
     assert!(check.decides.iter().any(|id| id == "MES-04"), "{check:?}");
-    let named = conclude(&format!("ggml_vulkan: 0 = AMD Radeon 8060S Graphics (RADV GFX1151) (radv) | uma: 1\n{fault}"));
+    let named =
+        conclude(&format!("ggml_vulkan: 0 = AMD Radeon 8060S Graphics (RADV GFX1151) (radv) | uma: 1\n{fault}"));
     assert!(named.possible.iter().any(|cause| cause.id == "MES-04"), "{:?}", named.possible);
     let known =
         conclude(&format!("  Device 0: AMD Radeon RX 7900 XTX, gfx1100 (0x1100), VMM: no, Wave Size: 32\n{fault}"));

@@ -125,11 +125,16 @@ fn plain(line: &str) -> Cow<'_, str> {
     let mut rest = line;
     // Prefixes nest: docker compose, then vLLM's worker, then its level.
     for _ in 0..6 {
-        let Some(prefix) = PREFIXES.as_ref().filter(|_| may_have_prefix(rest)).and_then(|regex| regex.find(rest)) else {
+        let Some(prefix) = PREFIXES.as_ref().filter(|_| may_have_prefix(rest)).and_then(|regex| regex.find(rest))
+        else {
             break;
         };
         // The year after `[container] ` belongs to the next prefix.
-        let end = if prefix.as_str().starts_with('[') && prefix.as_str().ends_with('-') { prefix.end() - 5 } else { prefix.end() };
+        let end = if prefix.as_str().starts_with('[') && prefix.as_str().ends_with('-') {
+            prefix.end() - 5
+        } else {
+            prefix.end()
+        };
         rest = &rest[end..];
     }
     if rest.len() != line.len() || rest.ends_with('`') {
@@ -173,7 +178,10 @@ mod tests {
             ("> > Killed", "Killed"),
             ("`Segmentation fault`", "Segmentation fault"),
             ("comfyui-rocm  | HIP error: invalid device function", "HIP error: invalid device function"),
-            ("vllm-1  | (EngineCore pid=165) ERROR 07-02 07:48:27 [core.py:1202] AssertionError: x", "AssertionError: x"),
+            (
+                "vllm-1  | (EngineCore pid=165) ERROR 07-02 07:48:27 [core.py:1202] AssertionError: x",
+                "AssertionError: x",
+            ),
             ("(APIServer pid=13) RuntimeError: x", "RuntimeError: x"),
             ("2026-06-27 16:29:32.702 [Info] (Process) x y", "x y"),
             ("2025-10-21T21:30:15.461836 - Total VRAM 1 MB", "Total VRAM 1 MB"),
@@ -213,7 +221,10 @@ mod tests {
                 "ImportError: libamdhip64.so.6: Kann die Shared-Object-Datei nicht öffnen: Datei oder Verzeichnis nicht gefunden",
                 "ImportError: libamdhip64.so.6: cannot open shared object file: No such file or directory",
             ),
-            ("OSError: [WinError 126] No se puede encontrar el módulo especificado.", "OSError: [WinError 126] The specified module could not be found."),
+            (
+                "OSError: [WinError 126] No se puede encontrar el módulo especificado.",
+                "OSError: [WinError 126] The specified module could not be found.",
+            ),
         ] {
             assert_eq!(normalize(line), english);
         }

@@ -102,7 +102,8 @@ pub(super) fn load(file: &str, text: &str) -> Result<Vec<Rule>, RuleError> {
         let at = written.span().start;
         let written = written.into_inner();
         let id = written.id.clone();
-        rule(topic, written, checked.clone()).map_err(|reason| wrong(offset_of(&reason, text, at), format!("rule {id}: {reason}")))
+        rule(topic, written, checked.clone())
+            .map_err(|reason| wrong(offset_of(&reason, text, at), format!("rule {id}: {reason}")))
     };
     let rules = document.rule.into_iter().map(build).collect::<Result<Vec<Rule>, _>>()?;
     for (index, rule) in rules.iter().enumerate() {

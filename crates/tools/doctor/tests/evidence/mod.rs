@@ -106,9 +106,9 @@ pub(crate) fn texts(part: &str) -> Vec<Text> {
 
 /// Whether the thread belongs to the part that rules are not written from.
 pub(crate) fn is_held(link: &str) -> bool {
-    let hash = link.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = link
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     hash.is_multiple_of(3)
 }
 
