@@ -104,14 +104,6 @@ pub(crate) fn texts(part: &str) -> Vec<Text> {
     texts
 }
 
-/// Whether the thread belongs to the part that rules are not written from.
-pub(crate) fn is_held(link: &str) -> bool {
-    let hash = link
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    hash.is_multiple_of(3)
-}
-
 /// Compares what the doctor says about a text with the cause that is known.
 pub(crate) fn judge(reader: &LogReader, rules: &RuleSet, text: &Text, cause: &KnownCause) -> Judgement {
     let conclusion = Conclusion::of(reader, rules, &text.log);
