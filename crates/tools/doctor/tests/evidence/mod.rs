@@ -10,9 +10,9 @@ use serde::Deserialize;
 /// Rules that state what happened. They are true of many causes, so naming one as the first cause
 /// is neither right nor wrong.
 const SYMPTOMS: &[&str] = &[
-    "FLT-01", "FLT-02", "FLT-03", "FLT-04", "FLT-05", "FLT-06", "FLT-07", "FLT-10", "KFD-11", "OVR-01", "OVR-01b",
-    "RST-01", "RST-02", "RST-03", "RUN-01", "TMO-03", "TMO-06", "TMO-07", "TMO-08", "TMO-08b", "TMO-09", "VLM-02",
-    "WIN-02",
+    "DSP-01", "FLT-01", "FLT-02", "FLT-03", "FLT-04", "FLT-05", "FLT-06", "FLT-07", "FLT-10", "FLT-13", "KFD-11",
+    "KRN-01", "KRN-01b", "MEM-08c", "OVR-01", "OVR-01b", "PWR-10", "RST-01", "RST-02", "RST-03", "RUN-01", "TMO-03",
+    "TMO-06", "TMO-07", "TMO-08", "TMO-08b", "TMO-09", "VLM-02", "WIN-02",
 ];
 
 /// A cause that texts have.
