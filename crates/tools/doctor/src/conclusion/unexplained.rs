@@ -26,8 +26,8 @@ pub(super) fn explained<'c>(
     lines
 }
 
-/// Failures on all other lines. `elsewhere`: something else is reported. On a machine with an AMD GPU, failures of another vendor's GPU are
-/// ignored.
+/// Failures on all other lines; `elsewhere` tells that something else is reported. On a machine with
+/// an AMD GPU, failures of another vendor's GPU are ignored.
 pub(super) fn failures(
     reader: &LogReader,
     vendor: Vendor,
