@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::Regex;
 
 /// What may precede a line. The prefixes of the kernel, journald and ollama stay, since they tell
@@ -86,7 +86,8 @@ const TRANSLATIONS: &[(&str, &[&str])] = &[
 static PREFIXES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PREFIX).ok());
 static PHRASES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let phrases = TRANSLATIONS.iter().flat_map(|(_, phrases)| phrases.iter());
-    AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(phrases).ok()
+    let builder = &mut AhoCorasick::builder();
+    builder.match_kind(MatchKind::LeftmostLongest).kind(Some(AhoCorasickKind::DFA)).build(phrases).ok()
 });
 static ENGLISH: LazyLock<Vec<&str>> =
     LazyLock::new(|| TRANSLATIONS.iter().flat_map(|(english, phrases)| phrases.iter().map(|_| *english)).collect());
@@ -94,12 +95,14 @@ static ENGLISH: LazyLock<Vec<&str>> =
 /// The log without what surrounds its lines, in English.
 pub(crate) fn normalize(log: &str) -> Cow<'_, str> {
     let mut out: Option<String> = None;
+    // Most logs are in English.
+    let phrases = PHRASES.as_ref().filter(|phrases| phrases.is_match(log));
     // Up to here the original has been copied.
     let mut copied = 0;
     let mut start = 0;
     for line in log.split_inclusive('\n') {
         let content = line.trim_end_matches(['\n', '\r']);
-        let plain = plain(content);
+        let plain = plain(content, phrases);
         if let Cow::Borrowed(same) = plain
             && same.len() == content.len()
         {
@@ -121,7 +124,7 @@ pub(crate) fn normalize(log: &str) -> Cow<'_, str> {
 }
 
 /// A line without prefixes, in English.
-fn plain(line: &str) -> Cow<'_, str> {
+fn plain<'t>(line: &'t str, phrases: Option<&AhoCorasick>) -> Cow<'t, str> {
     let mut rest = line;
     // Prefixes nest: docker compose, then vLLM's worker, then its level.
     for _ in 0..6 {
@@ -140,7 +143,7 @@ fn plain(line: &str) -> Cow<'_, str> {
     if rest.len() != line.len() || rest.ends_with('`') {
         rest = rest.trim_end_matches('`');
     }
-    let Some(phrases) = PHRASES.as_ref().filter(|_| !rest.is_ascii() || rest.len() < 512) else {
+    let Some(phrases) = phrases else {
         return Cow::Borrowed(rest);
     };
     let mut out = String::new();
