@@ -36,6 +36,12 @@ struct RuleReport<'a> {
     outdated_advice: Option<&'a str>,
     /// Programs that use one of these must not be started if the rule applies.
     forbids: &'a [Api],
+    /// Version or day from which the problem exists.
+    since: Option<&'a str>,
+    /// Version or day from which it no longer exists.
+    until: Option<&'a str>,
+    /// Day when the sources were last checked.
+    checked: Option<&'a str>,
     sources: &'a [String],
 }
 
@@ -53,6 +59,9 @@ impl<'a> From<&'a Rule> for RuleReport<'a> {
             persistence: rule.persistence.as_deref(),
             outdated_advice: rule.outdated_advice.as_deref(),
             forbids: &rule.forbids,
+            since: rule.since.as_deref(),
+            until: rule.until.as_deref(),
+            checked: rule.checked.as_deref(),
             sources: &rule.sources,
         }
     }
@@ -128,7 +137,15 @@ fn text(rule: &Rule) -> String {
         let line = format!("`roci lab` does not start programs that use {} if this rule applies", names.join(" or "));
         text.push_str(&finding_text::indented(&line, "  "));
     }
-    text.push_str(&format!("  {FAINT}confidence {}{FAINT:#}\n", finding_text::confidence(rule.confidence)));
+    let holds = [("since", &rule.since), ("until", &rule.until)];
+    let holds = holds.into_iter().filter_map(|(word, version)| Some(format!("{word} {}", version.as_deref()?)));
+    let holds = holds.collect::<Vec<_>>().join(", ");
+    if !holds.is_empty() {
+        text.push_str(&finding_text::indented(&format!("Holds {holds}."), "  "));
+    }
+    let checked = rule.checked.as_deref().map_or(String::new(), |day| format!(", sources checked on {day}"));
+    let confidence = finding_text::confidence(rule.confidence);
+    text.push_str(&format!("  {FAINT}confidence {confidence}{checked}{FAINT:#}\n"));
     for source in &rule.sources {
         text.push_str(&format!("  {FAINT}{source}{FAINT:#}\n"));
     }

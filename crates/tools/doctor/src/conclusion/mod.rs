@@ -5,6 +5,7 @@
 //! missing from the log is reported as a question, never as a verdict. Failures are always
 //! reported.
 
+mod rank;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -15,7 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::failures::Failure;
 use crate::logs::{Event, Log, LogReader, Vendor};
-use crate::rules::{Confidence, Evidence, ExcludedRule, Finding, LogLine, Reboot, RuleSet, Severity, Step, Truth};
+use crate::rules::{Confidence, Evidence, ExcludedRule, LogLine, Reboot, RuleSet, Severity, Step};
+
+pub(crate) use rank::ranked;
 
 static FACT_COMMANDS: &str = include_str!("fact_commands.toml");
 
@@ -170,11 +173,15 @@ pub struct Conclusion {
     pub excluded: Vec<ExcludedCause>,
     /// What to check next.
     pub next: Vec<NextCheck>,
+    /// Whether the log shows that a GPU worked, so that its silence means something.
+    #[serde(skip)]
+    works: bool,
 }
 
 impl Conclusion {
     /// Reads a log and applies the rules. Use [`LogReader::decode`] to get text from bytes.
     pub fn of(reader: &LogReader, rule_set: &RuleSet, log: &str) -> Self {
+        let log = &*LogReader::normalize(log);
         // The passes over the log are independent; a short log is not worth a thread.
         let (read, hits, reported) = if log.len() < LONG {
             (reader.read(log), rule_set.scan(log), reader.failures.find(log))
@@ -194,11 +201,14 @@ impl Conclusion {
             // Text of an unknown program is prose unless a line is from AMD software. Chips
             // mentioned in prose are not those of this machine.
             let is_note = cause.severity == Severity::Info;
-            let talk = read.kinds.is_empty() && (is_note || cause.lines.is_empty() || vendor != Vendor::Amd);
+            let strong = !cause.lines.is_empty() && rule_set.find(&cause.id).is_some_and(|rule| rule.strong);
+            let talk = read.kinds.is_empty() && !strong && (is_note || cause.lines.is_empty() || vendor != Vendor::Amd);
             if talk || vendor == Vendor::Other {
                 continue;
             }
-            if vendor == Vendor::Unknown && !cause.lines.is_empty() {
+            if vendor == Vendor::Unknown && strong {
+                cause.certainty = cause.certainty.max(Certainty::Likely);
+            } else if vendor == Vendor::Unknown && !cause.lines.is_empty() {
                 cause.certainty = Certainty::Possible;
                 cause.unknown.push("gpus.amd".to_owned());
             }
@@ -218,7 +228,11 @@ impl Conclusion {
             possible.retain(|cause: &Cause| cause.lines.iter().any(|line| lines.contains(&line.number)));
         }
         let explained = unexplained::explained(rule_set, &hits, &read, causes.iter().chain(&notes));
-        let failures = unexplained::failures(reader, read.vendor, reported, &explained);
+        let elsewhere = happened || causes.iter().any(Cause::is_a_problem);
+        let failures = unexplained::failures(reader, read.vendor, reported, &explained, elsewhere);
+        // What depends on a chip or a system that the log does not name is rarely true: it is only a
+        // reason for a check.
+        let (unnamed, mut possible): (Vec<_>, Vec<_>) = possible.into_iter().partition(needs_identity);
         // Questions of higher severity come first.
         possible.sort_by_key(|cause: &Cause| cause.severity > Severity::High);
         let talk = read.kinds.is_empty() || read.vendor == Vendor::Other;
@@ -235,8 +249,9 @@ impl Conclusion {
             failures,
             excluded: excluded.map(excluded_by).collect(),
             next: Vec::new(),
+            works: !read.facts.machine.get("log.works").is_empty(),
         };
-        conclusion.next = conclusion.next_checks();
+        conclusion.next = conclusion.next_checks(&unnamed);
         conclusion
     }
 
@@ -248,7 +263,7 @@ impl Conclusion {
     }
 
     /// What to check next. The check that decides the most causes comes first.
-    fn next_checks(&self) -> Vec<NextCheck> {
+    fn next_checks(&self, unnamed: &[Cause]) -> Vec<NextCheck> {
         let mut next: Vec<NextCheck> = Vec::new();
         let mut add = |run: String, fact: Option<&str>, decides: Option<&str>| {
             let at = next.iter().position(|check| check.run == run).unwrap_or_else(|| {
@@ -266,7 +281,7 @@ impl Conclusion {
         if !self.programs.iter().any(|kind| kind == "dmesg") {
             self.events.iter().map(|event| event.next.clone()).for_each(|run| add(run, None, None));
         }
-        for cause in self.possible.iter().chain(&self.causes) {
+        for cause in self.possible.iter().chain(unnamed).chain(&self.causes) {
             for fact in &cause.unknown {
                 if let Some(run) = command(fact) {
                     add(run, Some(fact), Some(&cause.id));
@@ -282,85 +297,10 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Turns findings into causes, the most likely first. A finding that a more certain one explains is
-/// listed below it.
-pub(crate) fn ranked(findings: &[Finding<'_>], address: &dyn Fn(usize) -> String) -> Vec<Cause> {
-    let mut findings: Vec<&Finding<'_>> = findings.iter().collect();
-    findings.sort_by_key(|finding| {
-        // A cause that depends on the machine is more specific than one that depends on a line
-        // alone.
-        let general = finding.evidence.is_empty();
-        let is_info = finding.rule.severity == Severity::Info;
-        let certainty = certainty(finding);
-        let possible = certainty == Certainty::Possible;
-        let open = if possible { finding.unknown.len() } else { 0 };
-        // A certain blocker comes before every cause that is only likely.
-        let lesser = !(certainty == Certainty::Certain && finding.rule.severity == Severity::Blocker);
-        (possible, is_info, open, lesser, general, finding.rule.severity, certainty, finding.rule.confidence)
-    });
-    let mut causes: Vec<Cause> = Vec::new();
-    for finding in &findings {
-        if let Some(same) = causes.iter_mut().find(|cause| cause.id == finding.rule.id) {
-            same.gpus.extend(finding.gpu.map(address));
-            continue;
-        }
-        let explains = |other: &&&Finding<'_>| {
-            certainty(other) <= Certainty::Likely
-                && other.rule.severity != Severity::Info
-                && other.rule.explains.contains(&finding.rule.id)
-        };
-        match findings.iter().find(explains) {
-            Some(_) => {}
-            None => causes.push(cause_of(finding, address)),
-        }
-    }
-    for cause in &mut causes {
-        let Some(rule) = findings.iter().find(|finding| finding.rule.id == cause.id).map(|finding| finding.rule) else {
-            continue;
-        };
-        let follows = |finding: &&&Finding<'_>| {
-            rule.explains.contains(&finding.rule.id) && certainty(finding) <= Certainty::Likely
-        };
-        for finding in findings.iter().filter(follows) {
-            let explained = ExplainedCause { id: finding.rule.id.clone(), title: finding.title() };
-            if !cause.explains.contains(&explained) {
-                cause.explains.push(explained);
-            }
-        }
-    }
-    causes
-}
-
-fn certainty(finding: &Finding<'_>) -> Certainty {
-    match finding.truth {
-        Truth::Yes => Certainty::Certain,
-        _ if finding.likely => Certainty::Likely,
-        _ => Certainty::Possible,
-    }
-}
-
-fn cause_of(finding: &Finding<'_>, address: &dyn Fn(usize) -> String) -> Cause {
-    let rule = finding.rule;
-    Cause {
-        id: rule.id.clone(),
-        title: finding.title(),
-        gpus: finding.gpu.map(address).into_iter().collect(),
-        certainty: certainty(finding),
-        severity: rule.severity,
-        confidence: rule.confidence,
-        lines: finding.lines.clone(),
-        count: finding.count,
-        evidence: finding.evidence.clone(),
-        unknown: finding.unknown.clone(),
-        meaning: finding.meaning(),
-        steps: finding.steps(),
-        steps_here: finding.steps_here(),
-        reboot: rule.reboot,
-        persistence: finding.persistence(),
-        outdated_advice: rule.outdated_advice.clone(),
-        sources: rule.sources.clone(),
-        explains: Vec::new(),
-    }
+/// Whether it is about one kind of chip or system, and the log does not say which this is.
+fn needs_identity(cause: &Cause) -> bool {
+    const IDENTITY: &[&str] = &["gpu.target", "gpu.apu", "gpu.device", "gpus.discrete", "virtual_machine", "wsl"];
+    cause.unknown.iter().any(|fact| IDENTITY.contains(&fact.as_str()))
 }
 
 fn excluded_by(exclusion: &ExcludedRule<'_>) -> ExcludedCause {

@@ -22,7 +22,7 @@ const LOGS: &[(&str, &str, &[&str])] = &[
     ("dmesg-atomics-5700.txt", "dmesg", &["KFD-04b"]),
     ("dmesg-de-ring-timeout.txt", "dmesg", &["TMO-08"]),
     ("dmesg-firmware-missing.txt", "dmesg", &["FW-01"]),
-    ("dmesg-flip.txt", "dmesg", &[]),
+    ("dmesg-flip.txt", "dmesg", &["DSP-01"]),
     ("dmesg-healthy-6900.txt", "dmesg", &[]),
     ("dmesg-healthy-7900.txt", "dmesg", &[]),
     ("dmesg-iommu-fault.txt", "dmesg", &["IOM-04"]),
@@ -64,7 +64,7 @@ const LOGS: &[(&str, &str, &[&str])] = &[
     ("rocminfo-permission.txt", "rocminfo", &["KFD-02b"]),
     ("sysfs-healthy-6600.txt", "sysfs", &[]),
     ("sysfs-mes83.txt", "sysfs", &["MES-03"]),
-    ("vulkan-device-lost.txt", "vulkan", &[]),
+    ("vulkan-device-lost.txt", "vulkan", &["TMO-10"]),
     ("vulkaninfo-healthy-780m.txt", "vulkaninfo", &[]),
     ("vulkaninfo-healthy-no-gpu.txt", "vulkaninfo", &[]),
     ("vulkaninfo-llvmpipe.txt", "lspci, vulkaninfo", &["VK-01"]),
@@ -127,6 +127,26 @@ const FIXTURES: &[(&str, &str, &[&str])] = &[
     ("vulkaninfo-rx5500xt-radv-excerpt.txt", "vulkaninfo", &[]),
 ];
 
+/// Logs with expectations of others (EXPECTED.md); not part of the repository. Without a cause: two
+/// that compare values of several lines.
+const JUDGED: &[(&str, &str, &[&str])] = &[
+    ("app-memory-fault-nil-address-stale-override.txt", "hsa", &["OVR-02b"]),
+    ("app-rocblas-tensile-missing-gfx1036.txt", "pytorch", &["LIB-01"]),
+    ("app-rocblas-tensile-missing-gfx906-rocm640.txt", "pytorch", &["LIB-06"]),
+    ("clinfo-two-gpus-both-gfx1201-stale-override.txt", "clinfo", &[]),
+    ("dmesg-7840u-mes-recovery-disabled.txt", "dmesg", &["MES-01", "MES-05"]),
+    ("dmesg-kfd-pci-rejects-atomics-rx550-laptop.txt", "dmesg", &["KFD-04"]),
+    ("dmesg-rx580-comp-ring-soft-recovered.txt", "dmesg", &["TMO-02"]),
+    ("journal-apu-gfx-ring-timeout-soft-recovery.txt", "dmesg, sysfs", &["TMO-01b"]),
+    ("journal-bc250-sdma0-timeout-mode1-reset.txt", "dmesg, sysfs", &["BC-01", "SDMA-03", "RST-02"]),
+    ("miopen-gfx1031-override-memory-access-fault.txt", "hsa", &["FLT-05"]),
+    ("miopen-vega56-comgr-invalid-isa-name.txt", "pytorch", &["VER-03", "MIO-06", "MIO-01"]),
+    ("rocm-smi-ollama-apu-memory-overcount.txt", "", &[]),
+    ("rocminfo-container-permission-denied.txt", "rocminfo", &["KFD-02b"]),
+    ("rocminfo-gfx1035-680m-1gib.txt", "rocminfo", &["MEM-02c"]),
+    ("rocminfo-kfd-invalid-argument-rx9070xt.txt", "rocminfo", &["KFD-03b"]),
+];
+
 static READER: LazyLock<LogReader> = LazyLock::new(|| LogReader::new().expect("the files are right"));
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::builtin().expect("the rules are right"));
 
@@ -176,14 +196,20 @@ fn captured_logs_have_the_expected_causes() {
         return;
     }
     read(&folder, FIXTURES);
+    read(&folder.join("judged"), JUDGED);
 }
 
 #[test]
 fn a_healthy_log_is_named_and_left_alone() {
-    let text = conclude("ROCk module is loaded\n  Name:                    gfx1100\n").text(false);
+    let text = conclude("ROCk module is loaded\n  Name:                    gfx1100\n*** Done ***\n").text(false);
     assert!(text.starts_with("The log shows no known problem."), "{text}");
     assert!(text.contains("rocminfo") && text.contains("gfx1100"), "{text}");
     assert!(conclude("").text(false).starts_with("Unrecognized log format"), "an empty log is unrecognized");
+    // The beginning of a log says nothing about its end.
+    for log in ["", "ROCk module is loaded\n", "ROCk module is loaded\n  Name:                    gfx1100\n"] {
+        let text = conclude(log).text(false);
+        assert!(text.contains("no all-clear") && !text.contains("no known problem"), "{text}");
+    }
 }
 
 #[test]
@@ -191,8 +217,13 @@ fn excluded_causes_and_missing_facts_are_reported() {
     let fault = "Memory access fault by GPU node-1 (Agent handle: 0x1) on address 0x7f00. \
                  Reason: Page not present or supervisor privilege.";
     let unknown = conclude(fault);
-    assert!(unknown.possible.iter().any(|cause| cause.id == "MES-04"), "{:?}", unknown.possible);
-    assert!(unknown.next.iter().any(|check| check.run == "uname -r"), "{:?}", unknown.next);
+    // A cause of one chip is only a reason for a check, unless the log names the chip.
+    assert!(!unknown.possible.iter().any(|cause| cause.id == "MES-04"), "{:?}", unknown.possible);
+    let check = unknown.next.iter().find(|check| check.run == "uname -r").expect("the kernel is asked for");
+    assert!(check.decides.iter().any(|id| id == "MES-04"), "{check:?}");
+    let named =
+        conclude(&format!("ggml_vulkan: 0 = AMD Radeon 8060S Graphics (RADV GFX1151) (radv) | uma: 1\n{fault}"));
+    assert!(named.possible.iter().any(|cause| cause.id == "MES-04"), "{:?}", named.possible);
     let known =
         conclude(&format!("  Device 0: AMD Radeon RX 7900 XTX, gfx1100 (0x1100), VMM: no, Wave Size: 32\n{fault}"));
     let excluded = known.excluded.iter().find(|excluded| excluded.id == "MES-04").expect("it is ruled out");
@@ -213,9 +244,7 @@ fn failures_of_other_vendors_and_programs_have_no_cause() {
         ),
         ("[    9.1] i915 0000:00:02.0: [drm] *ERROR* [CRTC:80:pipe A] flip_done timed out", "driver-error"),
         ("[  12.1] nouveau 0000:01:00.0: fifo: ring gr timeout", "gpu-hang"),
-        ("[ 9999.1] Out of memory: Killed process 1234 (chrome) total-vm:12345kB, anon-rss:1kB", "oom-killer"),
         ("2025-01-01 django ERROR failed to load model app.User", "error"),
-        ("AssertionError: Torch not compiled with CUDA enabled", "assertion"),
     ];
     for (log, kind) in failed {
         let conclusion = conclude(log);
@@ -223,8 +252,6 @@ fn failures_of_other_vendors_and_programs_have_no_cause() {
         assert_eq!(kinds, [kind], "{log}");
         assert!(conclusion.problems() && conclusion.causes.is_empty() && conclusion.notes.is_empty(), "{log}");
     }
-    // Text of a known program is a question, not prose.
-    assert_eq!(conclude(failed[7].0).possible.first().map(|cause| cause.id.as_str()), Some("SEL-05b"));
     assert!(conclude(failed[2].0).text(false).contains("another vendor"), "{}", conclude(failed[2].0).text(false));
 }
 

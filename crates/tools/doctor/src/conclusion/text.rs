@@ -96,7 +96,7 @@ impl Conclusion {
                 };
                 format!("{how}: {}.", cause.title.trim_end_matches('.'))
             }
-            (None, Some(event)) if self.possible.is_empty() => {
+            (None, Some(event)) if !self.is_open() => {
                 format!("{} No known cause explains it.", event.what)
             }
             (None, Some(event)) => {
@@ -106,24 +106,39 @@ impl Conclusion {
                 let what = self.events.first().map_or("", |event| event.what.as_str());
                 format!("{what} The log does not show whether this is a problem.").trim_start().to_owned()
             }
-            (None, None) if self.programs.is_empty() => "Unrecognized log format; no known problem found in it.".into(),
+            (None, None) if self.programs.is_empty() => {
+                "Unrecognized log format, and no line that roci recognizes as a failure. This is no all-clear.".into()
+            }
             (None, None) if self.vendor == Vendor::Other => {
                 "No known problem found: the log is about a GPU of another vendor.".into()
             }
             (None, None) if self.vendor == Vendor::Unknown && !self.events.is_empty() => {
                 format!("{} The log does not show whether it is about an AMD GPU.", self.events[0].what)
             }
+            (None, None) if !self.works || !self.shows_a_gpu() => {
+                "The log shows no failure that roci recognizes, and no GPU at work. This is no all-clear.".into()
+            }
             (None, None) => "The log shows no known problem.".into(),
         }
+    }
+
+    /// Whether facts that the log does not have would decide about a cause.
+    fn is_open(&self) -> bool {
+        !self.possible.is_empty() || self.next.iter().any(|check| !check.decides.is_empty())
+    }
+
+    /// Whether the log names a GPU.
+    fn shows_a_gpu(&self) -> bool {
+        self.facts.iter().any(|fact| matches!(fact.name.as_str(), "gpu.target" | "gpu.name" | "gpu.device"))
     }
 
     /// The most severe unexplained failure, in one line.
     fn failed(&self) -> String {
         let Some(failure) = self.failures.first() else { return String::new() };
         let number = failure.lines.first().map_or(0, |line| line.number);
-        let cause = match self.possible.is_empty() {
-            true => "No rule explains it.",
-            false => "The log does not have enough information to find the cause.",
+        let cause = match self.is_open() {
+            false => "No rule explains it.",
+            true => "The log does not have enough information to find the cause.",
         };
         let vendor = if self.vendor == Vendor::Other { " The log is about a GPU of another vendor." } else { "" };
         format!("Line {number} reports {}. {cause}{vendor}", failure.what)
@@ -136,7 +151,9 @@ impl Conclusion {
         let _ = writeln!(out, "\n{title}:");
         for failure in self.failures.iter().take(most) {
             let Some(line) = failure.lines.first() else { continue };
-            let _ = writeln!(out, "  - line {} reports {}:", line.number, failure.what);
+            let component = &failure.component;
+            let component = if component.is_empty() { String::new() } else { format!(" ({component})") };
+            let _ = writeln!(out, "  - line {} reports {}{component}:", line.number, failure.what);
             let _ = writeln!(out, "    {}", line.text.trim());
             if failure.count > 1 {
                 let _ = writeln!(out, "    ({})", lines_of(&failure.lines, failure.count));

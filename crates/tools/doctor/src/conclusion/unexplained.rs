@@ -26,17 +26,18 @@ pub(super) fn explained<'c>(
     lines
 }
 
-/// Failures on all other lines. On a machine with an AMD GPU, failures of another vendor's GPU are
-/// ignored.
+/// Failures on all other lines; `elsewhere` tells that something else is reported. On a machine with
+/// an AMD GPU, failures of another vendor's GPU are ignored.
 pub(super) fn failures(
     reader: &LogReader,
     vendor: Vendor,
     reported: Vec<ReportedLine<'_>>,
     explained: &[usize],
+    elsewhere: bool,
 ) -> Vec<Failure> {
     let others = |one: &ReportedLine<'_>| vendor == Vendor::Amd && reader.is_other_vendor(one.line);
     let unexplained = reported.into_iter().filter(|one| explained.binary_search(&one.number).is_err() && !others(one));
-    reader.failures.by_kind(unexplained)
+    reader.failures.by_kind(unexplained, elsewhere)
 }
 
 #[cfg(test)]
@@ -50,7 +51,6 @@ mod tests {
         for line in [
             "Segmentation fault (core dumped)",
             "Aborted",
-            "./run.sh: line 3: 12345 Killed                  ./llama-bench",
             "Bus error",
             "free(): invalid pointer",
             "terminate called after throwing an instance of 'std::runtime_error'",

@@ -27,6 +27,8 @@ pub struct Failure {
     pub kind: String,
     /// Completes the sentence "Line 12 reports …".
     pub what: String,
+    /// Part of the system that the first line is about; empty if unknown: `kernel driver`, `HIP`.
+    pub component: String,
     /// Severity of the kind.
     pub severity: Severity,
     /// Number of lines.
@@ -41,6 +43,7 @@ pub struct Failure {
 #[serde(deny_unknown_fields)]
 struct FailureDocument {
     failure: Vec<Kind>,
+    component: Vec<ComponentDocument>,
     except: Vec<ExceptionDocument>,
     harmless: Vec<HarmlessPattern>,
 }
@@ -54,6 +57,9 @@ struct Kind {
     /// Names of [`ExceptionDocument`] entries.
     #[serde(default)]
     except: Vec<String>,
+    /// Whether it is reported only if nothing else is.
+    #[serde(default)]
+    last_resort: bool,
     patterns: Vec<String>,
     /// Exit code with the same meaning.
     exit: Option<u8>,
@@ -84,6 +90,16 @@ struct ExceptionDocument {
     pattern: String,
 }
 
+/// A part of the system, by words in its lines.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ComponentDocument {
+    name: String,
+    pattern: String,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the tests of the table"))]
+    lines: Vec<String>,
+}
+
 /// Text that looks like a failure but is harmless.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -107,6 +123,7 @@ pub(crate) struct ReportedLine<'t> {
 #[derive(Debug)]
 pub(crate) struct Failures {
     kinds: Vec<Kind>,
+    components: Vec<(String, Pattern)>,
     except: BTreeMap<String, Pattern>,
     harmless: Vec<Pattern>,
     scanner: Scanner,
@@ -117,12 +134,17 @@ pub(crate) struct Failures {
 impl Failures {
     /// Parses the table. The error is a message.
     pub(crate) fn new() -> Result<Self, String> {
-        let FailureDocument { failure: kinds, except, harmless } =
+        let FailureDocument { failure: kinds, component, except, harmless } =
             toml::from_str(TABLE).map_err(|error: toml::de::Error| error.to_string())?;
         let wrong = |text: &str| {
             let text = text.to_owned();
             move |reason: String| format!("{text}: {reason}")
         };
+        let components = component.into_iter().map(|one| {
+            let pattern = Pattern::parse(&one.pattern).map_err(wrong(&one.pattern))?;
+            Ok((one.name, pattern))
+        });
+        let components = components.collect::<Result<Vec<_>, String>>()?;
         let except = except.into_iter().map(|one| {
             let pattern = Pattern::parse(&one.pattern).map_err(wrong(&one.pattern))?;
             Ok((one.name, pattern))
@@ -140,7 +162,13 @@ impl Failures {
                 patterns.push(LogPattern::parse(&pattern).map_err(wrong(&pattern))?);
             }
         }
-        Ok(Self { kinds, except, harmless, scanner: Scanner::new(patterns), owners })
+        Ok(Self { kinds, components, except, harmless, scanner: Scanner::new(patterns), owners })
+    }
+
+    /// Part of the system that a line is about.
+    fn component(&self, line: &str) -> Option<&str> {
+        let named = self.components.iter().find(|(_, pattern)| pattern.matches(line));
+        named.map(|(name, _)| name.as_str())
     }
 
     /// Lines that report a failure, each once, in order.
@@ -176,19 +204,28 @@ impl Failures {
         matches!(rest, Cow::Borrowed(_)) || self.scanner.pattern(hit.pattern).matches(&rest)
     }
 
-    /// Groups lines by kind, the most severe kind first, then by first line.
-    pub(crate) fn by_kind<'t>(&self, reported: impl Iterator<Item = ReportedLine<'t>>) -> Vec<Failure> {
+    /// Groups lines by kind, the most severe kind first, then by first line. Kinds of last resort are
+    /// left out if there is another kind, or if `elsewhere` says that something else is reported.
+    pub(crate) fn by_kind<'t>(
+        &self,
+        reported: impl Iterator<Item = ReportedLine<'t>>,
+        elsewhere: bool,
+    ) -> Vec<Failure> {
         let mut kinds: BTreeMap<usize, (ReportedLine<'t>, ReportedLine<'t>, usize)> = BTreeMap::new();
         for one in reported {
             let (_, last, count) = kinds.entry(one.kind).or_insert((one, one, 0));
             (*last, *count) = (one, *count + 1);
+        }
+        if elsewhere || kinds.keys().any(|kind| !self.kinds[*kind].last_resort) {
+            kinds.retain(|kind, _| !self.kinds[*kind].last_resort);
         }
         let failure = |(kind, (first, last, count)): (usize, (ReportedLine<'t>, ReportedLine<'t>, usize))| {
             let kind = &self.kinds[kind];
             let ends = [first, last];
             let lines = ends[..count.min(2)].iter().map(|one| LogLine::new(one.number, one.line)).collect();
             let (name, what, collect) = (kind.kind.clone(), kind.what.clone(), kind.collect.clone());
-            Failure { kind: name, what, severity: kind.severity, count, lines, collect }
+            let component = self.component(first.line).unwrap_or_default().to_owned();
+            Failure { kind: name, what, component, severity: kind.severity, count, lines, collect }
         };
         let mut failures: Vec<_> = kinds.into_iter().map(failure).collect();
         failures.sort_by_key(|failure| (failure.severity, failure.lines.first().map(|line| line.number)));

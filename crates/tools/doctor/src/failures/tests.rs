@@ -39,6 +39,18 @@ fn harmless_text_is_not_a_failure() {
 }
 
 #[test]
+fn lines_name_their_component() {
+    let document: FailureDocument = toml::from_str(TABLE).expect("the table is right");
+    for component in &document.component {
+        assert!(!component.lines.is_empty(), "{}", component.name);
+        for line in &component.lines {
+            assert_eq!(FAILURES.component(line), Some(component.name.as_str()), "{line}");
+        }
+    }
+    assert_eq!(FAILURES.component("Segmentation fault (core dumped)"), None);
+}
+
+#[test]
 fn healthy_lines_stay_clean() {
     let alarms: Vec<_> = HEALTHY.lines().filter(|line| !kinds(line).is_empty()).collect();
     assert!(alarms.is_empty(), "{}", alarms.join("\n"));
@@ -75,6 +87,17 @@ fn exit_codes_above_128_are_signals() {
 }
 
 #[test]
+fn a_complaint_counts_only_alone() {
+    let kinds = |log: &str, elsewhere| {
+        let failures = FAILURES.by_kind(FAILURES.find(log).into_iter(), elsewhere);
+        failures.into_iter().map(|failure| failure.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds("this GPU is not supported", false), ["complaint"]);
+    assert_eq!(kinds("this GPU is not supported", true), [""; 0]);
+    assert_eq!(kinds("this GPU is not supported\nAborted (core dumped)", false), ["abort"]);
+}
+
+#[test]
 fn no_pattern_needs_every_line() {
     assert_eq!(FAILURES.scanner.without_literals().collect::<Vec<_>>(), [""; 0], "these make a long log slow");
 }
@@ -82,7 +105,7 @@ fn no_pattern_needs_every_line() {
 #[test]
 fn lines_are_grouped_by_kind_and_sorted_by_severity() {
     let log = "error: one\nerror: two\nerror: three\nSegmentation fault (core dumped)\nKernel panic - not syncing: x\n";
-    let failures = FAILURES.by_kind(FAILURES.find(log).into_iter());
+    let failures = FAILURES.by_kind(FAILURES.find(log).into_iter(), false);
     let counts: Vec<_> = failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
     assert_eq!(counts, [("kernel-crash", 1), ("segmentation-fault", 1), ("error", 3)]);
     let numbers: Vec<_> = failures[2].lines.iter().map(|line| line.number).collect();

@@ -3,6 +3,7 @@
 
 mod decode;
 mod gpus;
+mod normalize;
 mod vendor;
 
 use std::borrow::Cow;
@@ -169,6 +170,11 @@ impl LogReader {
             vendors: VendorDetector::new()?,
             failures: Failures::new()?,
         })
+    }
+
+    /// Removes what surrounds the lines of a log, and translates messages of shells.
+    pub(crate) fn normalize(log: &str) -> Cow<'_, str> {
+        normalize::normalize(log)
     }
 
     /// Decodes a log to text. Removes terminal escapes and NUL bytes.

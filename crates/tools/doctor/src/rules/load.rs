@@ -28,6 +28,8 @@ pub struct RuleError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RulesDocument {
+    /// Day when the sources of the rules in this file were last checked.
+    checked: Option<String>,
     #[serde(default)]
     rule: Vec<Spanned<RuleDocument>>,
 }
@@ -67,6 +69,11 @@ struct RuleDocument {
     log: Vec<String>,
     #[serde(default)]
     likely: bool,
+    #[serde(default)]
+    strong: bool,
+    since: Option<String>,
+    until: Option<String>,
+    checked: Option<String>,
     meaning: String,
     steps: Vec<Step>,
     reboot: Reboot,
@@ -90,11 +97,13 @@ pub(super) fn load(file: &str, text: &str) -> Result<Vec<Rule>, RuleError> {
         .map_err(|error| wrong(error.span().map_or(0, |span| span.start), one_line_of(error.message())))?;
     let name = file.rsplit('/').next().unwrap_or(file);
     let topic = name.strip_suffix(".toml").unwrap_or(name);
+    let checked = document.checked;
     let build = |written: Spanned<RuleDocument>| {
         let at = written.span().start;
         let written = written.into_inner();
         let id = written.id.clone();
-        rule(topic, written).map_err(|reason| wrong(offset_of(&reason, text, at), format!("rule {id}: {reason}")))
+        rule(topic, written, checked.clone())
+            .map_err(|reason| wrong(offset_of(&reason, text, at), format!("rule {id}: {reason}")))
     };
     let rules = document.rule.into_iter().map(build).collect::<Result<Vec<Rule>, _>>()?;
     for (index, rule) in rules.iter().enumerate() {
@@ -112,7 +121,7 @@ pub(super) fn duplicate(file: &str, text: &str, id: &str) -> RuleError {
     RuleError { file: file.to_owned(), line: line_of(text, at), reason }
 }
 
-fn rule(topic: &str, written: RuleDocument) -> Result<Rule, String> {
+fn rule(topic: &str, written: RuleDocument, checked: Option<String>) -> Result<Rule, String> {
     if written.when.is_empty() && written.any.is_empty() && written.log.is_empty() {
         return Err("it has no condition: give `when`, `any` or `log`".into());
     }
@@ -129,6 +138,13 @@ fn rule(topic: &str, written: RuleDocument) -> Result<Rule, String> {
     if !written.forbids.is_empty() && written.severity > Severity::High {
         return Err("`forbids`: only a rule of severity `blocker` or `high` may forbid something".into());
     }
+    if written.strong && written.log.is_empty() {
+        return Err("`strong`: only a rule with `log` patterns can be strong".into());
+    }
+    let checked = written.checked.or(checked);
+    if let Some(day) = checked.as_deref().filter(|day| day_number(day).is_none()) {
+        return Err(format!("`checked`: {day} is no day such as 2026-11-20"));
+    }
     let conditions = |tables: Vec<Conditions>| tables.into_iter().map(condition).collect::<Result<Vec<_>, _>>();
     Ok(Rule {
         id: written.id,
@@ -144,7 +160,11 @@ fn rule(topic: &str, written: RuleDocument) -> Result<Rule, String> {
         explains: written.explains,
         forbids: written.forbids,
         sources: written.sources,
+        since: written.since,
+        until: written.until,
+        checked,
         likely: written.likely,
+        strong: written.strong,
         when: condition(written.when)?,
         any: conditions(written.any)?,
         none: conditions(written.none)?,
@@ -157,6 +177,21 @@ fn rule(topic: &str, written: RuleDocument) -> Result<Rule, String> {
         fires: written.fires.into_iter().map(example).collect(),
         silent: written.silent.into_iter().map(example).collect(),
     })
+}
+
+/// Days since 1970 of a day such as `2026-11-20`.
+pub(crate) fn day_number(day: &str) -> Option<u64> {
+    let mut numbers = day.splitn(3, '-').map(str::parse::<u64>);
+    let (Some(Ok(year)), Some(Ok(month)), Some(Ok(day))) = (numbers.next(), numbers.next(), numbers.next()) else {
+        return None;
+    };
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Years start in March, so that the leap day is the last one.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    days.checked_sub(719_468)
 }
 
 fn condition(table: Conditions) -> Result<Condition, String> {

@@ -93,6 +93,14 @@ pub struct Rule {
     pub forbids: Vec<Api>,
     /// URLs of reports, code and documents that the rule relies on.
     pub sources: Vec<String>,
+    /// First version for which it holds, such as `Linux 6.17.8`.
+    pub since: Option<String>,
+    /// Last version for which it holds.
+    pub until: Option<String>,
+    /// Day when its sources were last checked, such as `2026-11-20`.
+    pub checked: Option<String>,
+    /// Whether a matching line counts in the text of any program, even if the text names no GPU.
+    pub(crate) strong: bool,
     /// All of these must hold.
     pub(super) when: Condition,
     /// One of these must hold, if there are any.

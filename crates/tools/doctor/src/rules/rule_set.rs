@@ -144,6 +144,7 @@ impl RuleSet {
 
 #[cfg(test)]
 mod tests {
+    use super::super::load::day_number;
     use super::*;
 
     #[test]
@@ -158,6 +159,24 @@ mod tests {
     fn no_rule_needs_every_line() {
         let rule_set = RuleSet::builtin().expect("the rules are right");
         assert_eq!(rule_set.scanner.without_literals().collect::<Vec<_>>(), [""; 0], "these make a long log slow");
+    }
+
+    #[test]
+    fn sources_were_checked_within_a_year() {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a date after 1970");
+        let today = now.as_secs() / 86_400;
+        let rule_set = RuleSet::builtin().expect("the rules are right");
+        let is_old = |rule: &&Rule| {
+            let checked = rule.checked.as_deref().and_then(day_number);
+            checked.is_none_or(|day| today > day + 366)
+        };
+        let old: Vec<_> = rule_set.rules().iter().filter(is_old).map(|rule| rule.id.as_str()).collect();
+        assert!(
+            old.is_empty(),
+            "the sources of these rules were last checked more than a year ago, or never: {}. Read their sources \
+             again, correct the rules, and set `checked` in their files to that day.",
+            old.join(", ")
+        );
     }
 
     #[test]

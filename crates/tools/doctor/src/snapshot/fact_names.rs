@@ -17,6 +17,7 @@ const OTHERS: &[&str] = &[
     "hsa.error",
     "log.amd",
     "log.fault",
+    "log.works",
     "log.kind",
     "log.last",
     "memory.ttm_percent",

@@ -52,7 +52,16 @@ impl Probes {
     /// unknown, not absent.
     pub(super) fn tell(&self, gpus: &[Gpu], facts: &mut Facts) {
         // Facts that no probe provides.
-        for name in ["vulkan.heap", "opencl.extension", "opencl.type", "log.last", "log.fault", "log.kind", "log.amd"] {
+        for name in [
+            "vulkan.heap",
+            "opencl.extension",
+            "opencl.type",
+            "log.last",
+            "log.fault",
+            "log.kind",
+            "log.amd",
+            "log.works",
+        ] {
             facts.is_unknown(name);
         }
         for name in ["opencl.devices", "opencl.rusticl.devices", "opencl.memory", "opencl.platform", "vulkan.device"] {

@@ -108,13 +108,18 @@ impl Software {
             .filter(|name| name.starts_with("rocm"))
             .map(|name| format!("/opt/{name}"))
             .collect();
+        // ROCm 7.14 and newer: one folder for each version, and links above them.
+        let cores = root.list("/opt/rocm").into_iter().filter(|name| name.starts_with("core-"));
+        prefixes.extend(cores.map(|name| format!("/opt/rocm/{name}")));
         prefixes.extend(env.get("ROCM_PATH").filter(|path| !prefixes.contains(path)).cloned());
         // `/opt/rocm` may be a link to one of them.
         prefixes.retain(|prefix| root.path(prefix).read_link().is_err());
         for prefix in prefixes {
             let version = [".info/version", ".info/version-core", "share/rocm/version"]
                 .iter()
-                .find_map(|file| root.value(&format!("{prefix}/{file}")));
+                .find_map(|file| root.value(&format!("{prefix}/{file}")))
+                // A minimal installation may lack these files.
+                .or_else(|| prefix.rsplit_once("/core-").map(|(_, version)| version.to_owned()));
             let Some(version) = version else { continue };
             all.rocm.version.push(version);
             all.kernels(root, &prefix);
@@ -270,5 +275,22 @@ mod tests {
         assert_eq!(series("6.2.0-66").as_deref(), Some("6.2"));
         assert_eq!(series("7.12.0a20260101").as_deref(), Some("7.12"));
         assert_eq!(series("unknown"), None);
+    }
+
+    #[test]
+    fn rocm_in_core_folders_is_found_without_its_version_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |path: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
+            std::fs::write(path, "").expect("a file");
+        };
+        file("opt/rocm/core-7.14/lib/libamdhip64.so.7.14.0");
+        file("opt/rocm/core-7.14/lib/rocblas/library/TensileLibrary_lazy_gfx1151.dat");
+        std::os::unix::fs::symlink("core-7.14", folder.path().join("opt/rocm/core")).expect("a link");
+        let found = Software::gather(&Root::at(folder.path()), &BTreeMap::new(), &[]);
+        assert_eq!(found.rocm.prefix, ["/opt/rocm/core-7.14"]);
+        assert_eq!((found.rocm.version, found.rocm.series), (vec!["7.14".to_owned()], ["7.14".to_owned()].into()));
+        assert_eq!(found.library["rocblas"].target.iter().collect::<Vec<_>>(), ["gfx1151"]);
     }
 }
