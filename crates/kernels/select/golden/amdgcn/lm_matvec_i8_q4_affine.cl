@@ -162,47 +162,64 @@ ROCI_FN bool has_offset(void) {
     return true;
 }
 
-ROCI_FN uint4 e2m1_bytes(uint4 nibbles) {
-    const uint4 ones = (uint4)(16843009u);
-    const uint4 magnitudes = nibbles & ((uint4)(117901063u));
-    const uint4 odd = (magnitudes & (magnitudes >> ((uint4)(2u)))) & ones;
-    const uint4 large = ((magnitudes >> ((uint4)(1u))) & (magnitudes >> ((uint4)(2u)))) & ones;
-    const uint4 values = (magnitudes + odd) + ((large + (large & odd)) << ((uint4)(1u)));
-    const uint4 signs = ((nibbles >> ((uint4)(3u))) & ones) * ((uint4)(255u));
-    const uint4 bias_1 = (uint4)(2155905152u);
-    return ((bias_1 + values) - ((values & signs) << ((uint4)(1u)))) ^ bias_1;
+ROCI_FN uint4 e2m1_magnitudes(uint4 code) {
+    const uint4 ones = (uint4)(286331153u);
+    const uint4 indices = code & ((uint4)(2004318071u));
+    const uint4 upper = indices >> ((uint4)(2u));
+    const uint4 odd = (indices & upper) & ones;
+    const uint4 large = ((indices >> ((uint4)(1u))) & upper) & ones;
+    return (indices + odd) + ((large + (large & odd)) << ((uint4)(1u)));
 }
 
-ROCI_FN uint4 low_nibbles(uint4 code) {
+ROCI_FN uint4 e2m1_bytes(uint4 magnitudes, uint4 negative) {
+    const uint4 mask = (uint4)(252645135u);
+    const uint4 bias_1 = (uint4)(2155905152u);
+    return (((magnitudes & mask) | bias_1) - ((negative & mask) * ((uint4)(2u)))) ^ bias_1;
+}
+
+ROCI_FN uint4 e2m1_negative(uint4 code_1, uint4 magnitudes_1) {
+    return magnitudes_1 & (((code_1 >> ((uint4)(3u))) & ((uint4)(286331153u))) * ((uint4)(15u)));
+}
+
+ROCI_FN uint4 low_nibbles(uint4 code_2) {
     bool local_11 = false;
-    const uint4 nibbles_1 = code & ((uint4)(252645135u));
     local_11 = false;
-    const bool _e7 = local_11;
-    if (_e7) {
-        const uint4 _e8 = e2m1_bytes(nibbles_1);
-        return _e8;
+    const bool _e4 = local_11;
+    if (_e4) {
+        const uint4 magnitudes_2 = e2m1_magnitudes(code_2);
+        const uint4 _e6 = e2m1_negative(code_2, magnitudes_2);
+        const uint4 _e7 = e2m1_bytes(magnitudes_2, _e6);
+        return _e7;
     }
-    return nibbles_1;
+    return code_2 & ((uint4)(252645135u));
 }
 
 ROCI_FN bool has_half_scales(void) {
     return false;
 }
 
-ROCI_FN uint4 high_nibbles(uint4 code_1) {
-    const uint4 _e4 = low_nibbles(code_1 >> ((uint4)(4u)));
-    return _e4;
+ROCI_FN uint4 high_nibbles(uint4 code_3) {
+    bool local_12 = false;
+    local_12 = false;
+    const bool _e4 = local_12;
+    if (_e4) {
+        const uint4 magnitudes_3 = e2m1_magnitudes(code_3);
+        const uint4 negative_1 = e2m1_negative(code_3, magnitudes_3);
+        const uint4 _e13 = e2m1_bytes(magnitudes_3 >> ((uint4)(4u)), negative_1 >> ((uint4)(4u)));
+        return _e13;
+    }
+    return (code_3 >> ((uint4)(4u))) & ((uint4)(252645135u));
 }
 
 ROCI_FN float unit_dot(uint4 raw_2, uint2 words_2, uint unit_2, uint at_2, local array192_float4_ *group_scales, local array384_uint4_ *x_tile) {
-    const uint4 code_2 = expand_unit(raw_2);
+    const uint4 code_4 = expand_unit(raw_2);
     const uint2 unit_words = unit_scale_words(raw_2, words_2);
     const bool _e6 = has_byte_codes();
     if (_e6) {
         const float4 x_group = scales_of_x(at_2 / 2u, group_scales);
         const float2 s = decode_scale(unit_words, unit_2 % 2u);
         const uint4 _e16 = (*x_tile).e[at_2];
-        const int _e17 = add_dot_i8_(0, code_2, _e16);
+        const int _e17 = add_dot_i8_(0, code_4, _e16);
         const float products = (float)_e17;
         const bool _e19 = has_offset();
         if (!_e19) {
@@ -213,17 +230,17 @@ ROCI_FN float unit_dot(uint4 raw_2, uint2 words_2, uint unit_2, uint at_2, local
     const float4 x_group_1 = scales_of_x((at_2 - (at_2 % 2u)) / 2u, group_scales);
     const uint4 low_x = (*x_tile).e[at_2];
     const uint4 high_x = (*x_tile).e[at_2 ^ 1u];
-    const uint4 _e54 = low_nibbles(code_2);
+    const uint4 _e54 = low_nibbles(code_4);
     const int low = add_dot_i8_(0, _e54, low_x);
     const float2 s_1 = decode_scale(unit_words, 0u);
     const bool _e58 = has_half_scales();
     if (_e58) {
-        const uint4 _e60 = high_nibbles(code_2);
+        const uint4 _e60 = high_nibbles(code_4);
         const int high = add_dot_i8_(0, _e60, high_x);
         const float2 _e67 = decode_scale(unit_words, 1u);
         return x_group_1.x * ((s_1.x * ((float)low)) + (_e67.x * ((float)high)));
     }
-    const uint4 _e73 = high_nibbles(code_2);
+    const uint4 _e73 = high_nibbles(code_4);
     const int _e74 = add_dot_i8_(low, _e73, high_x);
     const float products_1 = (float)_e74;
     const bool _e76 = has_offset();

@@ -349,6 +349,7 @@ void lm_decode_attention_subgroups_128(global const uint *inputs, global const f
     private const roci_subgroup *const roci_sg = &roci_sg_value;
     const uint3 group = (uint3)((uint)get_group_id(0), (uint)get_group_id(1), (uint)get_group_id(2));
     const uint lane = (uint)get_local_id(0);
+    float sink = 0.0f;
     uint begin = 0u;
     bool local_ = false;
     bool local_1 = false;
@@ -410,43 +411,57 @@ void lm_decode_attention_subgroups_128(global const uint *inputs, global const f
     const uint table_1 = inputs[_e37 + token_1];
     const uint team = lane / 16u;
     const uint chunk_2 = lane % 16u;
-    const uint _e49 = params.window;
-    if (_e49 != 0u) {
-        const uint _e58 = params.window;
-        local_ = (position_2 + 1u) > _e58;
+    const uint team_start = (lane % 32u) - chunk_2;
+    const uint head = chunk_2 % 4u;
+    const uint own_key = chunk_2 / 4u;
+    const uint _e56 = params.flags;
+    if ((_e56 & 8u) != 0u) {
+        const uint _e64 = params.heads;
+        const uint _e67 = params.kv_heads;
+        const uint _e71 = params.flags;
+        const uint norm_rows = ((_e71 & 16u) != 0u) ? (_e64 + _e67) : 2u;
+        const uint _e82 = params.flags;
+        const uint sinks_at = ((_e82 & 1u) != 0u) ? (norm_rows * 128u) : 0u;
+        const float _e95 = norms[(sinks_at + first_head) + min(head, heads - 1u)];
+        sink = _e95;
+    }
+    const uint _e100 = params.window;
+    if (_e100 != 0u) {
+        const uint _e109 = params.window;
+        local_ = (position_2 + 1u) > _e109;
     } else {
         local_ = false;
     }
-    const bool _e61 = local_;
-    if (_e61) {
-        const uint _e66 = params.window;
-        begin = (position_2 + 1u) - _e66;
+    const bool _e112 = local_;
+    if (_e112) {
+        const uint _e117 = params.window;
+        begin = (position_2 + 1u) - _e117;
     }
-    const uint _e70 = params.chunk;
-    if (_e70 != 0u) {
-        const uint _e73 = begin;
-        const uint _e76 = params.chunk;
-        const uint _e82 = params.chunk;
-        begin = max(_e73, roci_div_u32(position_2, max(_e76, 1u)) * _e82);
+    const uint _e121 = params.chunk;
+    if (_e121 != 0u) {
+        const uint _e124 = begin;
+        const uint _e127 = params.chunk;
+        const uint _e133 = params.chunk;
+        begin = max(_e124, roci_div_u32(position_2, max(_e127, 1u)) * _e133);
     }
-    const uint _e87 = begin;
-    const uint visible = (position_2 + 1u) - _e87;
-    const uint _e91 = params.splits;
-    const uint _e99 = params.splits;
-    const uint keys_per_split = roci_div_u32((visible + (_e91 * 64u)) - 1u, _e99 * 64u) * 64u;
-    const uint _e105 = begin;
-    const uint start = _e105 + min(group.z * keys_per_split, visible);
-    const uint _e111 = begin;
-    const uint visible_end = min(start + keys_per_split, _e111 + visible);
-    const uint _e116 = params.flags;
-    const bool is_shared = (_e116 & 128u) != 0u;
+    const uint _e138 = begin;
+    const uint visible = (position_2 + 1u) - _e138;
+    const uint _e142 = params.splits;
+    const uint _e150 = params.splits;
+    const uint keys_per_split = roci_div_u32((visible + (_e142 * 64u)) - 1u, _e150 * 64u) * 64u;
+    const uint _e156 = begin;
+    const uint start = _e156 + min(group.z * keys_per_split, visible);
+    const uint _e162 = begin;
+    const uint visible_end = min(start + keys_per_split, _e162 + visible);
+    const uint _e167 = params.flags;
+    const bool is_shared = (_e167 & 128u) != 0u;
     if (visible_end == (position_2 + 1u)) {
         local_1 = start < visible_end;
     } else {
         local_1 = false;
     }
-    const bool _e128 = local_1;
-    if (_e128) {
+    const bool _e179 = local_1;
+    if (_e179) {
         local_2 = !is_shared;
     } else {
         local_2 = false;
@@ -458,479 +473,471 @@ void lm_decode_attention_subgroups_128(global const uint *inputs, global const f
     const uint first_block = start / 4u;
     const uint steps = (start < end) ? (((last_block - min(first_block, last_block)) / 8u) + 1u) : 0u;
     block = min(first_block + team, last_block);
-    const uint _e156 = block;
-    const uint _e157 = cache_row_of(_e156, table_1, kv_head_1, &params, inputs);
-    const uint _e158 = block;
-    const uint4 _e159 = offsets_of(_e157, _e158, last_1, chunk_2, &params);
-    at = _e159;
-    const uint4 _e161 = at;
-    const KvTile _e162 = load_keys(_e161, keys);
-    next_keys = _e162;
-    const uint4 _e164 = at;
-    const KvTile _e165 = load_values(_e164, values);
-    next_values = _e165;
-    const uint _e170 = cache_row_of(min((first_block + team) + 8u, last_block), table_1, kv_head_1, &params, inputs);
-    next_row = _e170;
-    const uint _e174 = params.parts;
-    const uint _e178 = params.stride;
-    const uint base = (token_1 * _e174) * _e178;
-    const uint _e182 = params.heads;
-    const uint _e185 = params.kv_heads;
-    const uint values_start = ((_e182 + _e185) * 128u) + (kv_head_1 * 128u);
+    const uint _e207 = block;
+    const uint _e208 = cache_row_of(_e207, table_1, kv_head_1, &params, inputs);
+    const uint _e209 = block;
+    const uint4 _e210 = offsets_of(_e208, _e209, last_1, chunk_2, &params);
+    at = _e210;
+    const uint4 _e212 = at;
+    const KvTile _e213 = load_keys(_e212, keys);
+    next_keys = _e213;
+    const uint4 _e215 = at;
+    const KvTile _e216 = load_values(_e215, values);
+    next_values = _e216;
+    const uint _e221 = cache_row_of(min((first_block + team) + 8u, last_block), table_1, kv_head_1, &params, inputs);
+    next_row = _e221;
+    const uint _e225 = params.parts;
+    const uint _e229 = params.stride;
+    const uint base = (token_1 * _e225) * _e229;
+    const uint _e233 = params.heads;
+    const uint _e236 = params.kv_heads;
+    const uint values_start = ((_e233 + _e236) * 128u) + (kv_head_1 * 128u);
     const uint value_start = base + (is_shared ? 0u : values_start);
     if (has_new_key) {
-        const float4 _e200 = load_four(value_start + (chunk_2 * 8u), &params, qkv);
-        const float4 _e206 = load_four((value_start + (chunk_2 * 8u)) + 4u, &params, qkv);
-        new_value = (Vec8_){.low = _e200, .high = _e206};
+        const float4 _e251 = load_four(value_start + (chunk_2 * 8u), &params, qkv);
+        const float4 _e257 = load_four((value_start + (chunk_2 * 8u)) + 4u, &params, qkv);
+        new_value = (Vec8_){.low = _e251, .high = _e257};
     }
     const uint own_1 = min(lane / 16u, 4u);
     const uint own_lane = lane % 16u;
     const bool is_key = own_1 == 4u;
     const uint query_head = first_head + min(own_1, heads - 1u);
-    const uint _e222 = params.heads;
+    const uint _e273 = params.heads;
     if (is_key) {
         local_3 = !is_shared;
     } else {
         local_3 = false;
     }
-    const bool _e228 = local_3;
-    const uint source = base + ((_e228 ? (_e222 + kv_head_1) : query_head) * 128u);
-    const uint _e235 = params.flags;
-    const bool is_normed = (_e235 & 1u) != 0u;
+    const bool _e279 = local_3;
+    const uint source = base + ((_e279 ? (_e273 + kv_head_1) : query_head) * 128u);
+    const uint _e286 = params.flags;
+    const bool is_normed = (_e286 & 1u) != 0u;
     if (is_normed) {
-        const uint _e244 = params.flags;
-        local_4 = (_e244 & 32u) != 0u;
+        const uint _e295 = params.flags;
+        local_4 = (_e295 & 32u) != 0u;
     } else {
         local_4 = false;
     }
     const bool is_centered = local_4;
-    const uint _e253 = params.flags;
-    const bool is_after = (_e253 & 4u) != 0u;
+    const uint _e304 = params.flags;
+    const bool is_after = (_e304 & 4u) != 0u;
     if (is_centered) {
         c = own_lane;
         while (true) {
-            const uint _e261 = c;
-            if (!(_e261 < 128u)) {
+            const uint _e312 = c;
+            if (!(_e312 < 128u)) {
                 break;
             }
             {
-                const float _e264 = mean;
-                const uint _e265 = c;
-                const float _e267 = load_one(source + _e265, &params, qkv);
-                mean = _e264 + _e267;
+                const float _e315 = mean;
+                const uint _e316 = c;
+                const float _e318 = load_one(source + _e316, &params, qkv);
+                mean = _e315 + _e318;
             }
-            const uint _e269 = c;
-            c = _e269 + 16u;
+            const uint _e320 = c;
+            c = _e320 + 16u;
         }
-        const float _e272 = mean;
-        const float _e273 = sum_sixteen(_e272, roci_sg);
-        mean = _e273 / 128.0f;
+        const float _e323 = mean;
+        const float _e324 = sum_sixteen(_e323, roci_sg);
+        mean = _e324 / 128.0f;
     }
     if (is_normed) {
         c_1 = own_lane;
         while (true) {
-            const uint _e281 = c_1;
-            if (!(_e281 < 128u)) {
+            const uint _e332 = c_1;
+            if (!(_e332 < 128u)) {
                 break;
             }
             {
-                const uint _e284 = c_1;
-                const float _e286 = load_one(source + _e284, &params, qkv);
-                const float _e287 = mean;
-                const float centered = _e286 - _e287;
-                const float _e289 = squares;
-                squares = _e289 + (centered * centered);
+                const uint _e335 = c_1;
+                const float _e337 = load_one(source + _e335, &params, qkv);
+                const float _e338 = mean;
+                const float centered = _e337 - _e338;
+                const float _e340 = squares;
+                squares = _e340 + (centered * centered);
             }
-            const uint _e292 = c_1;
-            c_1 = _e292 + 16u;
+            const uint _e343 = c_1;
+            c_1 = _e343 + 16u;
         }
-        const float _e295 = squares;
-        const float _e296 = sum_sixteen(_e295, roci_sg);
-        const float _e301 = params.epsilon;
-        norm_scale = 1.0f / sqrt((_e296 / 128.0f) + _e301);
+        const float _e346 = squares;
+        const float _e347 = sum_sixteen(_e346, roci_sg);
+        const float _e352 = params.epsilon;
+        norm_scale = 1.0f / sqrt((_e347 / 128.0f) + _e352);
     }
-    const uint _e308 = params.flags;
-    if ((_e308 & 64u) != 0u) {
+    const uint _e359 = params.flags;
+    if ((_e359 & 64u) != 0u) {
         c_2 = own_lane;
         while (true) {
-            const uint _e316 = c_2;
-            if (!(_e316 < 128u)) {
+            const uint _e367 = c_2;
+            if (!(_e367 < 128u)) {
                 break;
             }
             {
-                const uint _e319 = c_2;
-                const float v_11 = load_one(value_start + _e319, &params, qkv);
-                const float _e322 = squares_1;
-                squares_1 = _e322 + (v_11 * v_11);
+                const uint _e370 = c_2;
+                const float v_11 = load_one(value_start + _e370, &params, qkv);
+                const float _e373 = squares_1;
+                squares_1 = _e373 + (v_11 * v_11);
             }
-            const uint _e325 = c_2;
-            c_2 = _e325 + 16u;
+            const uint _e376 = c_2;
+            c_2 = _e376 + 16u;
         }
-        const Vec8_ _e328 = new_value;
-        const float _e329 = squares_1;
-        const float _e330 = sum_sixteen(_e329, roci_sg);
-        const float _e335 = params.epsilon;
-        const Vec8_ _e340 = scaled(_e328, 1.0f / sqrt((_e330 / 128.0f) + _e335));
-        new_value = _e340;
+        const Vec8_ _e379 = new_value;
+        const float _e380 = squares_1;
+        const float _e381 = sum_sixteen(_e380, roci_sg);
+        const float _e386 = params.epsilon;
+        const Vec8_ _e391 = scaled(_e379, 1.0f / sqrt((_e381 / 128.0f) + _e386));
+        new_value = _e391;
     }
-    const float _e343 = params.scale;
-    query_scale = _e343;
-    const uint _e347 = params.temperature_interval;
-    if (_e347 != 0u) {
-        const uint _e352 = params.temperature_offset;
-        const uint _e356 = params.temperature_interval;
-        const uint position_steps = roci_div_u32(position_2 + _e352, max(_e356, 1u));
-        const float _e360 = query_scale;
-        const float _e363 = params.temperature_scale;
-        query_scale = _e360 * (1.0f + (_e363 * log((float)(position_steps + 1u))));
+    const float _e394 = params.scale;
+    query_scale = _e394;
+    const uint _e398 = params.temperature_interval;
+    if (_e398 != 0u) {
+        const uint _e403 = params.temperature_offset;
+        const uint _e407 = params.temperature_interval;
+        const uint position_steps = roci_div_u32(position_2 + _e403, max(_e407, 1u));
+        const float _e411 = query_scale;
+        const float _e414 = params.temperature_scale;
+        query_scale = _e411 * (1.0f + (_e414 * log((float)(position_steps + 1u))));
     }
     if ((lane / 16u) <= 4u) {
         pair = own_lane;
         while (true) {
-            const uint _e377 = pair;
-            if (!(_e377 < 64u)) {
+            const uint _e428 = pair;
+            if (!(_e428 < 64u)) {
                 break;
             }
             {
-                const uint _e381 = pair;
-                i0_ = 2u * _e381;
-                const uint _e384 = i0_;
-                i1_ = _e384 + 1u;
-                const uint _e388 = pair;
-                const uint _e391 = params.pairs;
-                if (_e388 < _e391) {
-                    const uint _e397 = params.flags;
-                    local_5 = (_e397 & 2u) == 0u;
+                const uint _e432 = pair;
+                i0_ = 2u * _e432;
+                const uint _e435 = i0_;
+                i1_ = _e435 + 1u;
+                const uint _e439 = pair;
+                const uint _e442 = params.pairs;
+                if (_e439 < _e442) {
+                    const uint _e448 = params.flags;
+                    local_5 = (_e448 & 2u) == 0u;
                 } else {
                     local_5 = false;
                 }
-                const bool _e403 = local_5;
-                if (_e403) {
-                    const uint _e404 = pair;
-                    i0_ = _e404;
-                    const uint _e405 = pair;
-                    const uint _e408 = params.pairs;
-                    i1_ = _e405 + _e408;
+                const bool _e454 = local_5;
+                if (_e454) {
+                    const uint _e455 = pair;
+                    i0_ = _e455;
+                    const uint _e456 = pair;
+                    const uint _e459 = params.pairs;
+                    i1_ = _e456 + _e459;
                 }
-                const uint _e410 = i0_;
-                const float _e412 = load_one(source + _e410, &params, qkv);
-                const uint _e413 = i1_;
-                const float _e415 = load_one(source + _e413, &params, qkv);
-                v = (float2)(_e412, _e415);
+                const uint _e461 = i0_;
+                const float _e463 = load_one(source + _e461, &params, qkv);
+                const uint _e464 = i1_;
+                const float _e466 = load_one(source + _e464, &params, qkv);
+                v = (float2)(_e463, _e466);
                 norm_weights = (float2)(1.0f);
                 if (is_normed) {
                     weights_at = is_key ? 128u : 0u;
-                    const uint _e427 = params.flags;
-                    if ((_e427 & 16u) != 0u) {
+                    const uint _e478 = params.flags;
+                    if ((_e478 & 16u) != 0u) {
                         weights_at = source - base;
                     }
-                    const float2 _e433 = v;
-                    const float _e434 = mean;
-                    v = _e433 - ((float2)(_e434));
-                    const float _e437 = norm_scale;
-                    const uint _e439 = weights_at;
-                    const uint _e440 = i0_;
-                    const float _e443 = norms[_e439 + _e440];
-                    const uint _e445 = weights_at;
-                    const uint _e446 = i1_;
-                    const float _e449 = norms[_e445 + _e446];
-                    norm_weights = _e437 * ((float2)(_e443, _e449));
+                    const float2 _e484 = v;
+                    const float _e485 = mean;
+                    v = _e484 - ((float2)(_e485));
+                    const float _e488 = norm_scale;
+                    const uint _e490 = weights_at;
+                    const uint _e491 = i0_;
+                    const float _e494 = norms[_e490 + _e491];
+                    const uint _e496 = weights_at;
+                    const uint _e497 = i1_;
+                    const float _e500 = norms[_e496 + _e497];
+                    norm_weights = _e488 * ((float2)(_e494, _e500));
                 }
-                const float2 _e452 = v;
-                const float2 _e453 = norm_weights;
-                v = _e452 * (is_after ? ((float2)(1.0f)) : _e453);
-                const uint _e458 = pair;
-                const uint _e461 = params.pairs;
-                if (_e458 < _e461) {
-                    const uint _e464 = pair;
-                    const uint _e465 = rotary_position(position_2, token_1, _e464, &params, inputs);
-                    const uint _e468 = params.pairs;
-                    const uint _e470 = pair;
-                    const float2 rotation = rotations[(_e465 * _e468) + _e470];
-                    const float _e475 = v.x;
-                    const float _e479 = v.y;
-                    const float _e484 = v.x;
-                    const float _e488 = v.y;
-                    v = (float2)((_e475 * rotation.x) - (_e479 * rotation.y), (_e484 * rotation.y) + (_e488 * rotation.x));
+                const float2 _e503 = v;
+                const float2 _e504 = norm_weights;
+                v = _e503 * (is_after ? ((float2)(1.0f)) : _e504);
+                const uint _e509 = pair;
+                const uint _e512 = params.pairs;
+                if (_e509 < _e512) {
+                    const uint _e515 = pair;
+                    const uint _e516 = rotary_position(position_2, token_1, _e515, &params, inputs);
+                    const uint _e519 = params.pairs;
+                    const uint _e521 = pair;
+                    const float2 rotation = rotations[(_e516 * _e519) + _e521];
+                    const float _e526 = v.x;
+                    const float _e530 = v.y;
+                    const float _e535 = v.x;
+                    const float _e539 = v.y;
+                    v = (float2)((_e526 * rotation.x) - (_e530 * rotation.y), (_e535 * rotation.y) + (_e539 * rotation.x));
                 }
-                const float2 _e493 = v;
-                const float2 _e496 = norm_weights;
-                const float _e498 = query_scale;
-                v = _e493 * ((is_after ? _e496 : ((float2)(1.0f))) * (is_key ? 1.0f : _e498));
+                const float2 _e544 = v;
+                const float2 _e547 = norm_weights;
+                const float _e549 = query_scale;
+                v = _e544 * ((is_after ? _e547 : ((float2)(1.0f))) * (is_key ? 1.0f : _e549));
                 const uint to_1 = own_1 * 32u;
-                const uint _e506 = i0_;
-                const uint _e511 = i0_;
-                const float _e516 = v.x;
-                ((local float *)&rotated.e[to_1 + (_e506 / 4u)])[_e511 % 4u] = _e516;
-                const uint _e518 = i1_;
-                const uint _e523 = i1_;
-                const float _e528 = v.y;
-                ((local float *)&rotated.e[to_1 + (_e518 / 4u)])[_e523 % 4u] = _e528;
+                const uint _e557 = i0_;
+                const uint _e562 = i0_;
+                const float _e567 = v.x;
+                ((local float *)&rotated.e[to_1 + (_e557 / 4u)])[_e562 % 4u] = _e567;
+                const uint _e569 = i1_;
+                const uint _e574 = i1_;
+                const float _e579 = v.y;
+                ((local float *)&rotated.e[to_1 + (_e569 / 4u)])[_e574 % 4u] = _e579;
             }
-            const uint _e529 = pair;
-            pair = _e529 + 16u;
+            const uint _e580 = pair;
+            pair = _e580 + 16u;
         }
     }
     roci_barrier_workgroup();
     const uint own_at = 2u * chunk_2;
-    const float4 _e537 = rotated.e[own_at];
-    const float4 _e542 = rotated.e[own_at + 1u];
-    const float4 _e547 = rotated.e[32u + own_at];
-    const float4 _e553 = rotated.e[(32u + own_at) + 1u];
-    const float4 _e559 = rotated.e[64u + own_at];
-    const float4 _e566 = rotated.e[(64u + own_at) + 1u];
-    const float4 _e572 = rotated.e[96u + own_at];
-    const float4 _e579 = rotated.e[(96u + own_at) + 1u];
-    const Heads queries_1 = (Heads){.a = ((Vec8_){.low = _e537, .high = _e542}), .b = ((Vec8_){.low = _e547, .high = _e553}), .c = ((Vec8_){.low = _e559, .high = _e566}), .d = ((Vec8_){.low = _e572, .high = _e579})};
-    const float4 _e586 = rotated.e[128u + own_at];
-    const float4 _e593 = rotated.e[(128u + own_at) + 1u];
-    const Vec8_ new_key = (Vec8_){.low = _e586, .high = _e593};
+    const float4 _e588 = rotated.e[own_at];
+    const float4 _e593 = rotated.e[own_at + 1u];
+    const float4 _e598 = rotated.e[32u + own_at];
+    const float4 _e604 = rotated.e[(32u + own_at) + 1u];
+    const float4 _e610 = rotated.e[64u + own_at];
+    const float4 _e617 = rotated.e[(64u + own_at) + 1u];
+    const float4 _e623 = rotated.e[96u + own_at];
+    const float4 _e630 = rotated.e[(96u + own_at) + 1u];
+    const Heads queries_1 = (Heads){.a = ((Vec8_){.low = _e588, .high = _e593}), .b = ((Vec8_){.low = _e598, .high = _e604}), .c = ((Vec8_){.low = _e610, .high = _e617}), .d = ((Vec8_){.low = _e623, .high = _e630})};
+    const float4 _e637 = rotated.e[128u + own_at];
+    const float4 _e644 = rotated.e[(128u + own_at) + 1u];
+    const Vec8_ new_key = (Vec8_){.low = _e637, .high = _e644};
     if (has_new_key) {
         local_6 = roci_mod_u32(group.y, groups) == 0u;
     } else {
         local_6 = false;
     }
-    const bool _e602 = local_6;
-    if (_e602) {
+    const bool _e653 = local_6;
+    if (_e653) {
         local_7 = team == 0u;
     } else {
         local_7 = false;
     }
-    const bool _e608 = local_7;
-    if (_e608) {
-        const uint _e611 = cache_row_of(position_2 / 4u, table_1, kv_head_1, &params, inputs);
-        const uint _e616 = params.kv_heads;
-        const uint row_1 = _e611 + ((position_2 % 4u) * _e616);
-        const uint4 _e624 = pack_eight(new_key);
-        keys[(row_1 * 16u) + chunk_2] = _e624;
-        const Vec8_ _e630 = new_value;
-        const uint4 _e631 = pack_eight(_e630);
-        values[(row_1 * 16u) + chunk_2] = _e631;
+    const bool _e659 = local_7;
+    if (_e659) {
+        const uint _e662 = cache_row_of(position_2 / 4u, table_1, kv_head_1, &params, inputs);
+        const uint _e667 = params.kv_heads;
+        const uint row_1 = _e662 + ((position_2 % 4u) * _e667);
+        const uint4 _e675 = pack_eight(new_key);
+        keys[(row_1 * 16u) + chunk_2] = _e675;
+        const Vec8_ _e681 = new_value;
+        const uint4 _e682 = pack_eight(_e681);
+        values[(row_1 * 16u) + chunk_2] = _e682;
     }
-    const uint team_start = (lane % 32u) - chunk_2;
-    const uint head = chunk_2 % 4u;
-    const uint own_key = chunk_2 / 4u;
-    const uint _e647 = params.flags;
-    if ((_e647 & 8u) != 0u) {
+    const uint _e691 = params.flags;
+    if ((_e691 & 8u) != 0u) {
         local_8 = group.z == 0u;
     } else {
         local_8 = false;
     }
-    const bool _e658 = local_8;
-    if (_e658) {
+    const bool _e702 = local_8;
+    if (_e702) {
         local_9 = team == 0u;
     } else {
         local_9 = false;
     }
-    const bool _e664 = local_9;
-    if (_e664) {
-        const uint _e668 = params.heads;
-        const uint _e671 = params.kv_heads;
-        const uint _e675 = params.flags;
-        const uint norm_rows = ((_e675 & 16u) != 0u) ? (_e668 + _e671) : 2u;
-        const uint sinks_at = is_normed ? (norm_rows * 128u) : 0u;
-        const float _e692 = norms[(sinks_at + first_head) + min(head, heads - 1u)];
-        maximum = _e692;
+    const bool _e708 = local_9;
+    if (_e708) {
+        const float _e709 = sink;
+        maximum = _e709;
         total = (own_key == 0u) ? 1.0f : 0.0f;
     }
-    const float4 _e698 = partial_dots(new_key, queries_1);
-    const float4 new_scores = sum_team(_e698, roci_sg);
+    const float4 _e715 = partial_dots(new_key, queries_1);
+    const float4 new_scores = sum_team(_e715, roci_sg);
     if (has_new_key) {
         local_10 = team == 0u;
     } else {
         local_10 = false;
     }
-    const bool _e705 = local_10;
-    if (_e705) {
+    const bool _e722 = local_10;
+    if (_e722) {
         const float score_2 = soft_capped(roci_component_of_float4(new_scores, head), &params);
-        const float _e708 = maximum;
-        const float new_maximum_1 = fmax(_e708, score_2);
-        const float _e710 = total;
-        const float _e711 = maximum;
-        total = (_e710 * exp(_e711 - new_maximum_1)) + ((own_key == 0u) ? exp(score_2 - new_maximum_1) : 0.0f);
+        const float _e725 = maximum;
+        const float new_maximum_1 = fmax(_e725, score_2);
+        const float _e727 = total;
+        const float _e728 = maximum;
+        total = (_e727 * exp(_e728 - new_maximum_1)) + ((own_key == 0u) ? exp(score_2 - new_maximum_1) : 0.0f);
         maximum = new_maximum_1;
     }
-    const float _e722 = maximum;
-    const float4 first_maxima = of_heads(_e722, team_start, roci_sg);
+    const float _e739 = maximum;
+    const float4 first_maxima = of_heads(_e739, team_start, roci_sg);
     if (has_new_key) {
         local_11 = team == 0u;
     } else {
         local_11 = false;
     }
-    const bool _e729 = local_11;
-    if (_e729) {
-        const float _e731 = soft_capped(new_scores.x, &params);
-        const float _e733 = soft_capped(new_scores.y, &params);
-        const float _e735 = soft_capped(new_scores.z, &params);
-        const float _e737 = soft_capped(new_scores.w, &params);
-        const float4 capped = (float4)(_e731, _e733, _e735, _e737);
+    const bool _e746 = local_11;
+    if (_e746) {
+        const float _e748 = soft_capped(new_scores.x, &params);
+        const float _e750 = soft_capped(new_scores.y, &params);
+        const float _e752 = soft_capped(new_scores.z, &params);
+        const float _e754 = soft_capped(new_scores.w, &params);
+        const float4 capped = (float4)(_e748, _e750, _e752, _e754);
         const float4 weights_1 = exp(capped - first_maxima);
-        const Vec8_ _e741 = new_value;
-        const Vec8_ _e743 = scaled(_e741, weights_1.x);
-        const Vec8_ _e744 = new_value;
-        const Vec8_ _e746 = scaled(_e744, weights_1.y);
-        const Vec8_ _e747 = new_value;
-        const Vec8_ _e749 = scaled(_e747, weights_1.z);
-        const Vec8_ _e750 = new_value;
-        const Vec8_ _e752 = scaled(_e750, weights_1.w);
-        sums = (Heads){.a = _e743, .b = _e746, .c = _e749, .d = _e752};
+        const Vec8_ _e758 = new_value;
+        const Vec8_ _e760 = scaled(_e758, weights_1.x);
+        const Vec8_ _e761 = new_value;
+        const Vec8_ _e763 = scaled(_e761, weights_1.y);
+        const Vec8_ _e764 = new_value;
+        const Vec8_ _e766 = scaled(_e764, weights_1.z);
+        const Vec8_ _e767 = new_value;
+        const Vec8_ _e769 = scaled(_e767, weights_1.w);
+        sums = (Heads){.a = _e760, .b = _e763, .c = _e766, .d = _e769};
     }
     while (true) {
-        const uint _e756 = step_;
-        if (!(_e756 < steps)) {
+        const uint _e773 = step_;
+        if (!(_e773 < steps)) {
             break;
         }
         {
             const KvTile current_keys = next_keys;
             const KvTile current_values = next_values;
-            const uint _e761 = step_;
-            const uint own_block = (first_block + team) + (_e761 * 8u);
+            const uint _e778 = step_;
+            const uint own_block = (first_block + team) + (_e778 * 8u);
             block = min(own_block + 8u, last_block);
-            const uint _e766 = next_row;
-            const uint _e767 = block;
-            const uint4 _e768 = offsets_of(_e766, _e767, last_1, chunk_2, &params);
-            at = _e768;
-            const uint4 _e769 = at;
-            const KvTile _e770 = load_keys(_e769, keys);
-            next_keys = _e770;
-            const uint4 _e771 = at;
-            const KvTile _e772 = load_values(_e771, values);
-            next_values = _e772;
-            const uint _e776 = cache_row_of(min(own_block + 16u, last_block), table_1, kv_head_1, &params, inputs);
-            next_row = _e776;
-            const Vec8_ _e778 = unpack_eight(current_keys.a);
-            const float4 _e779 = partial_dots(_e778, queries_1);
-            const Vec8_ _e781 = unpack_eight(current_keys.b);
-            const float4 _e782 = partial_dots(_e781, queries_1);
-            const Vec8_ _e784 = unpack_eight(current_keys.c);
-            const float4 _e785 = partial_dots(_e784, queries_1);
-            const Vec8_ _e787 = unpack_eight(current_keys.d);
-            const float4 _e788 = partial_dots(_e787, queries_1);
-            const float2 parts = sum_scores(_e779, _e782, _e785, _e788, chunk_2, roci_sg);
-            const float _e790 = maximum;
-            new_maximum = _e790;
+            const uint _e783 = next_row;
+            const uint _e784 = block;
+            const uint4 _e785 = offsets_of(_e783, _e784, last_1, chunk_2, &params);
+            at = _e785;
+            const uint4 _e786 = at;
+            const KvTile _e787 = load_keys(_e786, keys);
+            next_keys = _e787;
+            const uint4 _e788 = at;
+            const KvTile _e789 = load_values(_e788, values);
+            next_values = _e789;
+            const uint _e793 = cache_row_of(min(own_block + 16u, last_block), table_1, kv_head_1, &params, inputs);
+            next_row = _e793;
+            const Vec8_ _e795 = unpack_eight(current_keys.a);
+            const float4 _e796 = partial_dots(_e795, queries_1);
+            const Vec8_ _e798 = unpack_eight(current_keys.b);
+            const float4 _e799 = partial_dots(_e798, queries_1);
+            const Vec8_ _e801 = unpack_eight(current_keys.c);
+            const float4 _e802 = partial_dots(_e801, queries_1);
+            const Vec8_ _e804 = unpack_eight(current_keys.d);
+            const float4 _e805 = partial_dots(_e804, queries_1);
+            const float2 parts = sum_scores(_e796, _e799, _e802, _e805, chunk_2, roci_sg);
+            const float _e807 = maximum;
+            new_maximum = _e807;
             scores = (float2)((-3e38f));
             const uint own_2 = (own_block * 4u) + own_key;
-            const float _e800 = soft_capped(parts.x, &params);
+            const float _e817 = soft_capped(parts.x, &params);
             if (own_2 >= start) {
                 local_12 = own_2 < end;
             } else {
                 local_12 = false;
             }
-            const bool _e806 = local_12;
-            scores.x = _e806 ? _e800 : (-3e38f);
-            const float _e809 = new_maximum;
-            const float _e811 = scores.x;
-            new_maximum = fmax(_e809, _e811);
-            const float _e813 = new_maximum;
-            const float _e814 = new_maximum;
-            const float _e816 = roci_subgroup_shuffle_xor_f32(roci_sg, _e814, 8u);
-            new_maximum = fmax(_e813, _e816);
-            const float _e818 = new_maximum;
-            const float _e819 = new_maximum;
-            const float _e821 = roci_subgroup_shuffle_xor_f32(roci_sg, _e819, 4u);
-            new_maximum = fmax(_e818, _e821);
-            const float _e823 = maximum;
-            const float _e824 = new_maximum;
-            const float factor_1 = exp(_e823 - _e824);
-            const float _e827 = new_maximum;
-            maximum = _e827;
-            const float2 _e829 = scores;
-            const float _e830 = maximum;
-            const float2 _e834 = scores;
-            const float2 weights_2 = (_e834 > ((float2)((-3e38f)))) ? exp(_e829 - ((float2)(_e830))) : (float2)(0.0f);
-            const float _e839 = total;
-            total = (_e839 * factor_1) + (weights_2.x + weights_2.y);
-            const Heads _e845 = sums;
-            const float4 _e846 = of_heads(factor_1, team_start, roci_sg);
-            const Heads _e847 = scaled_heads(_e845, _e846);
-            sums = _e847;
-            const Heads _e848 = sums;
-            const float4 _e850 = of_heads(weights_2.x, team_start, roci_sg);
-            const Heads _e852 = add_value(_e848, _e850, current_values.a);
-            sums = _e852;
-            const Heads _e853 = sums;
-            const float4 _e857 = of_heads(weights_2.x, team_start + 4u, roci_sg);
-            const Heads _e859 = add_value(_e853, _e857, current_values.b);
-            sums = _e859;
-            const Heads _e860 = sums;
-            const float4 _e864 = of_heads(weights_2.x, team_start + 8u, roci_sg);
-            const Heads _e866 = add_value(_e860, _e864, current_values.c);
-            sums = _e866;
-            const Heads _e867 = sums;
-            const float4 _e871 = of_heads(weights_2.x, team_start + 12u, roci_sg);
-            const Heads _e873 = add_value(_e867, _e871, current_values.d);
-            sums = _e873;
+            const bool _e823 = local_12;
+            scores.x = _e823 ? _e817 : (-3e38f);
+            const float _e826 = new_maximum;
+            const float _e828 = scores.x;
+            new_maximum = fmax(_e826, _e828);
+            const float _e830 = new_maximum;
+            const float _e831 = new_maximum;
+            const float _e833 = roci_subgroup_shuffle_xor_f32(roci_sg, _e831, 8u);
+            new_maximum = fmax(_e830, _e833);
+            const float _e835 = new_maximum;
+            const float _e836 = new_maximum;
+            const float _e838 = roci_subgroup_shuffle_xor_f32(roci_sg, _e836, 4u);
+            new_maximum = fmax(_e835, _e838);
+            const float _e840 = maximum;
+            const float _e841 = new_maximum;
+            const float factor_1 = exp(_e840 - _e841);
+            const float _e844 = new_maximum;
+            maximum = _e844;
+            const float2 _e846 = scores;
+            const float _e847 = maximum;
+            const float2 _e851 = scores;
+            const float2 weights_2 = (_e851 > ((float2)((-3e38f)))) ? exp(_e846 - ((float2)(_e847))) : (float2)(0.0f);
+            const float _e856 = total;
+            total = (_e856 * factor_1) + (weights_2.x + weights_2.y);
+            const Heads _e862 = sums;
+            const float4 _e863 = of_heads(factor_1, team_start, roci_sg);
+            const Heads _e864 = scaled_heads(_e862, _e863);
+            sums = _e864;
+            const Heads _e865 = sums;
+            const float4 _e867 = of_heads(weights_2.x, team_start, roci_sg);
+            const Heads _e869 = add_value(_e865, _e867, current_values.a);
+            sums = _e869;
+            const Heads _e870 = sums;
+            const float4 _e874 = of_heads(weights_2.x, team_start + 4u, roci_sg);
+            const Heads _e876 = add_value(_e870, _e874, current_values.b);
+            sums = _e876;
+            const Heads _e877 = sums;
+            const float4 _e881 = of_heads(weights_2.x, team_start + 8u, roci_sg);
+            const Heads _e883 = add_value(_e877, _e881, current_values.c);
+            sums = _e883;
+            const Heads _e884 = sums;
+            const float4 _e888 = of_heads(weights_2.x, team_start + 12u, roci_sg);
+            const Heads _e890 = add_value(_e884, _e888, current_values.d);
+            sums = _e890;
         }
-        const uint _e874 = step_;
-        step_ = _e874 + 1u;
+        const uint _e891 = step_;
+        step_ = _e891 + 1u;
     }
-    const float _e877 = total;
-    const float _e878 = total;
-    const float _e880 = roci_subgroup_shuffle_xor_f32(roci_sg, _e878, 4u);
-    total = _e877 + _e880;
-    const float _e882 = total;
-    const float _e883 = total;
-    const float _e885 = roci_subgroup_shuffle_xor_f32(roci_sg, _e883, 8u);
-    total = _e882 + _e885;
-    const Heads _e887 = sums;
-    const float _e888 = maximum;
-    const float4 _e889 = of_heads(_e888, team_start, roci_sg);
-    const float _e890 = total;
-    const float4 _e891 = of_heads(_e890, team_start, roci_sg);
-    all_ = (Merged){.sums = _e887, .maxima = _e889, .totals = _e891};
-    const Merged _e894 = all_;
-    const Merged _e896 = merged(_e894, 16u, roci_sg);
-    all_ = _e896;
+    const float _e894 = total;
+    const float _e895 = total;
+    const float _e897 = roci_subgroup_shuffle_xor_f32(roci_sg, _e895, 4u);
+    total = _e894 + _e897;
+    const float _e899 = total;
+    const float _e900 = total;
+    const float _e902 = roci_subgroup_shuffle_xor_f32(roci_sg, _e900, 8u);
+    total = _e899 + _e902;
+    const Heads _e904 = sums;
+    const float _e905 = maximum;
+    const float4 _e906 = of_heads(_e905, team_start, roci_sg);
+    const float _e907 = total;
+    const float4 _e908 = of_heads(_e907, team_start, roci_sg);
+    all_ = (Merged){.sums = _e904, .maxima = _e906, .totals = _e908};
+    const Merged _e911 = all_;
+    const Merged _e913 = merged(_e911, 16u, roci_sg);
+    all_ = _e913;
     const uint subgroup = lane / 32u;
     if ((lane % 32u) == 0u) {
-        const float4 _e906 = all_.maxima;
-        subgroup_maxima.e[subgroup] = _e906;
-        const float4 _e910 = all_.totals;
-        subgroup_totals.e[subgroup] = _e910;
+        const float4 _e923 = all_.maxima;
+        subgroup_maxima.e[subgroup] = _e923;
+        const float4 _e927 = all_.totals;
+        subgroup_totals.e[subgroup] = _e927;
     }
     roci_barrier_workgroup();
-    const float4 _e913 = subgroup_maxima.e[0];
-    const float4 _e916 = subgroup_maxima.e[1];
-    const float4 _e920 = subgroup_maxima.e[2];
-    const float4 _e923 = subgroup_maxima.e[3];
-    const float4 maxima_1 = fmax(fmax(_e913, _e916), fmax(_e920, _e923));
-    const float4 _e927 = all_.maxima;
-    const float4 factors_2 = exp(_e927 - maxima_1);
+    const float4 _e930 = subgroup_maxima.e[0];
+    const float4 _e933 = subgroup_maxima.e[1];
+    const float4 _e937 = subgroup_maxima.e[2];
+    const float4 _e940 = subgroup_maxima.e[3];
+    const float4 maxima_1 = fmax(fmax(_e930, _e933), fmax(_e937, _e940));
+    const float4 _e944 = all_.maxima;
+    const float4 factors_2 = exp(_e944 - maxima_1);
     if ((lane % 32u) < 16u) {
         const uint to_2 = ((subgroup * 4u) * 32u) + own_at;
-        const float4 _e942 = all_.sums.a.low;
-        rotated.e[to_2] = _e942 * factors_2.x;
-        const float4 _e952 = all_.sums.a.high;
-        rotated.e[to_2 + 1u] = _e952 * factors_2.x;
-        const float4 _e961 = all_.sums.b.low;
-        rotated.e[to_2 + 32u] = _e961 * factors_2.y;
-        const float4 _e972 = all_.sums.b.high;
-        rotated.e[(to_2 + 32u) + 1u] = _e972 * factors_2.y;
-        const float4 _e982 = all_.sums.c.low;
-        rotated.e[to_2 + 64u] = _e982 * factors_2.z;
-        const float4 _e994 = all_.sums.c.high;
-        rotated.e[(to_2 + 64u) + 1u] = _e994 * factors_2.z;
-        const float4 _e1004 = all_.sums.d.low;
-        rotated.e[to_2 + 96u] = _e1004 * factors_2.w;
-        const float4 _e1016 = all_.sums.d.high;
-        rotated.e[(to_2 + 96u) + 1u] = _e1016 * factors_2.w;
+        const float4 _e959 = all_.sums.a.low;
+        rotated.e[to_2] = _e959 * factors_2.x;
+        const float4 _e969 = all_.sums.a.high;
+        rotated.e[to_2 + 1u] = _e969 * factors_2.x;
+        const float4 _e978 = all_.sums.b.low;
+        rotated.e[to_2 + 32u] = _e978 * factors_2.y;
+        const float4 _e989 = all_.sums.b.high;
+        rotated.e[(to_2 + 32u) + 1u] = _e989 * factors_2.y;
+        const float4 _e999 = all_.sums.c.low;
+        rotated.e[to_2 + 64u] = _e999 * factors_2.z;
+        const float4 _e1011 = all_.sums.c.high;
+        rotated.e[(to_2 + 64u) + 1u] = _e1011 * factors_2.z;
+        const float4 _e1021 = all_.sums.d.low;
+        rotated.e[to_2 + 96u] = _e1021 * factors_2.w;
+        const float4 _e1033 = all_.sums.d.high;
+        rotated.e[(to_2 + 96u) + 1u] = _e1033 * factors_2.w;
     }
     while (true) {
-        const uint _e1023 = i;
-        if (!(_e1023 < 4u)) {
+        const uint _e1040 = i;
+        if (!(_e1040 < 4u)) {
             break;
         }
         {
-            const float4 _e1026 = totals;
-            const uint _e1028 = i;
-            const float4 _e1030 = subgroup_totals.e[_e1028];
-            const uint _e1032 = i;
-            const float4 _e1034 = subgroup_maxima.e[_e1032];
-            totals = _e1026 + (_e1030 * exp(_e1034 - maxima_1));
+            const float4 _e1043 = totals;
+            const uint _e1045 = i;
+            const float4 _e1047 = subgroup_totals.e[_e1045];
+            const uint _e1049 = i;
+            const float4 _e1051 = subgroup_maxima.e[_e1049];
+            totals = _e1043 + (_e1047 * exp(_e1051 - maxima_1));
         }
-        const uint _e1039 = i;
-        i = _e1039 + 1u;
+        const uint _e1056 = i;
+        i = _e1056 + 1u;
     }
     roci_barrier_workgroup();
     const uint out_head = lane / 32u;
@@ -939,55 +946,55 @@ void lm_decode_attention_subgroups_128(global const uint *inputs, global const f
         return;
     }
     const uint source_at = (out_head * 32u) + column;
-    const float4 _e1049 = rotated.e[source_at];
-    const float4 _e1054 = rotated.e[source_at + 128u];
-    const float4 _e1060 = rotated.e[source_at + 256u];
-    const float4 _e1065 = rotated.e[source_at + 384u];
-    v_1 = (_e1049 + _e1054) + (_e1060 + _e1065);
-    const uint _e1071 = params.y_stride;
-    to = (token_1 * _e1071) + ((first_head + out_head) * 128u);
-    const uint _e1080 = params.splits;
-    if (_e1080 == 1u) {
-        const float4 _e1083 = v_1;
-        const float _e1085 = ((private float *)&totals)[out_head];
-        v_1 = _e1083 / ((float4)(_e1085));
-        const uint _e1090 = params.packed;
-        if (_e1090 != 0u) {
-            const float4 _e1093 = v_1;
-            v_1 = fmin(fmax(_e1093, (float4)((-65504.0f))), (float4)(65504.0f));
-            const uint _e1100 = to;
-            const float4 _e1107 = v_1;
-            y[(_e1100 / 2u) + (column * 2u)] = as_float(roci_pack2x16float(_e1107.xy));
-            const uint _e1112 = to;
-            const float4 _e1121 = v_1;
-            y[((_e1112 / 2u) + (column * 2u)) + 1u] = as_float(roci_pack2x16float(_e1121.zw));
+    const float4 _e1066 = rotated.e[source_at];
+    const float4 _e1071 = rotated.e[source_at + 128u];
+    const float4 _e1077 = rotated.e[source_at + 256u];
+    const float4 _e1082 = rotated.e[source_at + 384u];
+    v_1 = (_e1066 + _e1071) + (_e1077 + _e1082);
+    const uint _e1088 = params.y_stride;
+    to = (token_1 * _e1088) + ((first_head + out_head) * 128u);
+    const uint _e1097 = params.splits;
+    if (_e1097 == 1u) {
+        const float4 _e1100 = v_1;
+        const float _e1102 = ((private float *)&totals)[out_head];
+        v_1 = _e1100 / ((float4)(_e1102));
+        const uint _e1107 = params.packed;
+        if (_e1107 != 0u) {
+            const float4 _e1110 = v_1;
+            v_1 = fmin(fmax(_e1110, (float4)((-65504.0f))), (float4)(65504.0f));
+            const uint _e1117 = to;
+            const float4 _e1124 = v_1;
+            y[(_e1117 / 2u) + (column * 2u)] = as_float(roci_pack2x16float(_e1124.xy));
+            const uint _e1129 = to;
+            const float4 _e1138 = v_1;
+            y[((_e1129 / 2u) + (column * 2u)) + 1u] = as_float(roci_pack2x16float(_e1138.zw));
             return;
         }
     } else {
-        const uint _e1127 = params.heads;
-        const uint _e1133 = params.splits;
-        to = (((((token_1 * _e1127) + first_head) + out_head) * _e1133) + group.z) * 130u;
+        const uint _e1144 = params.heads;
+        const uint _e1150 = params.splits;
+        to = (((((token_1 * _e1144) + first_head) + out_head) * _e1150) + group.z) * 130u;
         if (column == 0u) {
-            const uint _e1142 = to;
-            y[_e1142 + 128u] = roci_component_of_float4(maxima_1, out_head);
-            const uint _e1148 = to;
-            const float _e1155 = ((private float *)&totals)[out_head];
-            y[(_e1148 + 128u) + 1u] = _e1155;
+            const uint _e1159 = to;
+            y[_e1159 + 128u] = roci_component_of_float4(maxima_1, out_head);
+            const uint _e1165 = to;
+            const float _e1172 = ((private float *)&totals)[out_head];
+            y[(_e1165 + 128u) + 1u] = _e1172;
         }
     }
     while (true) {
-        const uint _e1158 = i_1;
-        if (!(_e1158 < 4u)) {
+        const uint _e1175 = i_1;
+        if (!(_e1175 < 4u)) {
             break;
         }
         {
-            const uint _e1162 = to;
-            const uint _e1166 = i_1;
-            const uint _e1169 = i_1;
-            const float _e1171 = ((private float *)&v_1)[_e1169];
-            y[(_e1162 + (column * 4u)) + _e1166] = _e1171;
+            const uint _e1179 = to;
+            const uint _e1183 = i_1;
+            const uint _e1186 = i_1;
+            const float _e1188 = ((private float *)&v_1)[_e1186];
+            y[(_e1179 + (column * 4u)) + _e1183] = _e1188;
         }
-        const uint _e1172 = i_1;
-        i_1 = _e1172 + 1u;
+        const uint _e1189 = i_1;
+        i_1 = _e1189 + 1u;
     }
 }
