@@ -36,7 +36,7 @@ impl Identity {
 }
 
 /// The name in a line of `/etc/passwd`, if the account is a person's.
-fn person(line: &str) -> Option<&str> {
+pub(crate) fn person(line: &str) -> Option<&str> {
     let mut fields = line.split(':');
     let (name, number) = (fields.next()?, fields.nth(1)?.parse::<u32>().ok()?);
     (1000..60_000).contains(&number).then_some(name)

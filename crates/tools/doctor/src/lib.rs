@@ -13,6 +13,7 @@ mod diagnosis;
 mod facts;
 mod failures;
 pub mod finding_text;
+pub mod fix;
 mod identity;
 mod kernel_log;
 mod known_good;

@@ -14,6 +14,7 @@ use roci_base::renamed_key;
 use serde::{Deserialize, Serialize};
 
 use crate::failures::Failure;
+use crate::fix::Change;
 use crate::logs::{Event, Log, LogReader, Vendor};
 use crate::rules::{Confidence, Evidence, ExcludedRule, Finding, LogLine, Reboot, RuleSet, Severity, Step, Truth};
 
@@ -75,6 +76,8 @@ pub struct Cause {
     /// Steps for the distribution of this machine.
     #[serde(skip)]
     pub steps_here: Vec<Step>,
+    /// Changes that `roci doctor fix` can make.
+    pub fix: Vec<Change>,
     /// What is needed for the steps to take effect.
     pub reboot: Reboot,
     /// How to make the remedy permanent.
@@ -355,6 +358,7 @@ fn cause_of(finding: &Finding<'_>, address: &dyn Fn(usize) -> String) -> Cause {
         meaning: finding.meaning(),
         steps: finding.steps(),
         steps_here: finding.steps_here(),
+        fix: finding.fix(),
         reboot: rule.reboot,
         persistence: finding.persistence(),
         outdated_advice: rule.outdated_advice.clone(),

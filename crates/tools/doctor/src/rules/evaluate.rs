@@ -6,6 +6,7 @@ use roci_base::renamed_key;
 use serde::Serialize;
 
 use crate::facts::Facts;
+use crate::fix::Change;
 use crate::scan::plain;
 use crate::secrets;
 
@@ -147,6 +148,11 @@ impl Finding<'_> {
     /// How to make it permanent, with placeholders filled.
     pub fn persistence(&self) -> Option<String> {
         self.rule.persistence.as_deref().map(|text| self.filled(text))
+    }
+
+    /// Changes with placeholders filled.
+    pub fn fix(&self) -> Vec<Change> {
+        self.rule.fix.iter().map(|change| change.map(|text| self.filled(text))).collect()
     }
 
     /// Fills in named groups and facts; an unknown one becomes a question mark.

@@ -36,6 +36,7 @@ use crate::{mask, secrets};
 pub(crate) use fact_names::FactNames;
 pub use gpu::Gpu;
 pub use probes::{Probe, ProbedDevice, Probes};
+pub(crate) use services::COMPUTE_UNITS;
 #[cfg(test)]
 pub(crate) use targets::TARGETS;
 pub use targets::Target;
