@@ -54,6 +54,11 @@ pub(crate) enum DoctorCommand {
     Rules(DoctorRulesArgs),
     /// Explain rules: meaning, remedy, sources
     Explain(DoctorExplainArgs),
+    /// Show remedies as exact changes of files, apply them after a yes, or take them back
+    ///
+    /// Without options, every remedy is shown, with the lines before and after, and each is applied
+    /// only if you answer yes. A copy of each changed file is kept, from which `--undo` restores it.
+    Fix(DoctorFixArgs),
 }
 
 /// Arguments of `roci doctor rules`.
@@ -76,12 +81,45 @@ pub(crate) struct DoctorExplainArgs {
     pub(crate) format: FormatArgs,
 }
 
+/// Arguments of `roci doctor fix`.
+#[derive(Debug, Args)]
+#[command(after_help = FIX_EXAMPLES)]
+pub(crate) struct DoctorFixArgs {
+    /// Rules whose remedies are shown (default: all that apply to this machine)
+    #[arg(value_name = "RULE", conflicts_with = "undo")]
+    pub(crate) ids: Vec<String>,
+    /// Apply the remedy of this rule without asking; can be repeated
+    #[arg(long, value_name = "RULE", conflicts_with = "undo")]
+    pub(crate) yes: Vec<String>,
+    /// Take back the last applied remedy, or that of a rule
+    #[arg(long, value_name = "RULE", num_args = 0..=1)]
+    pub(crate) undo: Option<Option<String>>,
+    /// With `--undo`: also restore files that were changed since
+    #[arg(long, requires = "undo")]
+    pub(crate) force: bool,
+    /// Show remedies, ask nothing and change nothing
+    #[arg(long, conflicts_with = "undo")]
+    pub(crate) dry_run: bool,
+    /// Change a copy of another machine's file system; commands are shown, but not run
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+const FIX_EXAMPLES: &str = "Examples:
+  roci doctor fix                     show every remedy and ask for each
+  roci doctor fix --dry-run           show only
+  sudo roci doctor fix --yes MES-05   apply this one
+  sudo roci doctor fix --undo MES-05  restore the files as they were
+  roci doctor fix --root copy         on a copy of another machine's files";
+
 impl DoctorArgs {
     /// An option for the analysis of a machine or a log that is given with a verb about rules.
     pub(crate) fn misplaced_option(&self) -> Option<&'static str> {
         let given = [
             ("--log", self.log.is_some()),
-            ("--root", self.root.is_some()),
+            ("--root", self.root.is_some() && !matches!(self.command, Some(DoctorCommand::Fix(_)))),
             ("--snapshot", self.snapshot.is_some()),
             ("--capture", self.capture.is_some()),
             ("--report", self.report.is_some()),
@@ -98,6 +136,7 @@ impl DoctorArgs {
                 None => false,
                 Some(DoctorCommand::Rules(arguments)) => arguments.format.json,
                 Some(DoctorCommand::Explain(arguments)) => arguments.format.json,
+                Some(DoctorCommand::Fix(arguments)) => arguments.format.json,
             }
     }
 }
@@ -108,4 +147,5 @@ pub(super) const DOCTOR_EXAMPLES: &str = "Examples:
   dmesg | roci doctor --log -      a log
   roci doctor --verify             compute on every device, too
   roci doctor --capture me.json && roci doctor --snapshot me.json
-  roci doctor explain OVR-04";
+  roci doctor explain OVR-04
+  roci doctor fix                  remedies as exact changes, applied after a yes";

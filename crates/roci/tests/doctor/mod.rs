@@ -1,5 +1,6 @@
 //! `roci doctor` as a process: verdicts and exit codes, for machines that are trees of files.
 
+mod fix;
 mod hostile;
 
 use std::fs;
@@ -68,7 +69,10 @@ fn the_verdict_is_printed_first() {
 #[test]
 fn a_machine_without_a_gpu_is_a_problem() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = roci(&["doctor", "--root", folder.path().to_str().expect("its name is text")]);
+    let name = folder.path().to_str().expect("its name is text");
+    assert_error(&roci(&["doctor", "--root", name]), 2, "has none of the folders of a machine", "/sys");
+    fs::create_dir(folder.path().join("etc")).expect("a folder");
+    let output = roci(&["doctor", "--root", name]);
     assert_code(&output, 1);
     assert!(stdout(&output).contains("AMD GPU"), "{}", stdout(&output));
 }
@@ -114,6 +118,9 @@ fn rules_are_listed_and_explained() {
     assert!(value["rules"].as_array().expect("a list").len() >= 150);
     let some = roci(&["doctor", "rules", "override"]);
     assert!(stdout(&some).contains("OVR-"), "{}", stdout(&some));
+    let none = roci(&["doctor", "rules", "no-such-word"]);
+    assert_code(&none, 1);
+    assert!(stderr(&none).contains("no rule has `no-such-word`"), "{}", stderr(&none));
     let one = roci(&["doctor", "explain", "ovr-04"]);
     assert_code(&one, 0);
     assert!(stdout(&one).starts_with("OVR-04 "), "{}", stdout(&one));

@@ -1,6 +1,7 @@
 //! `roci doctor`: diagnoses this machine, another machine's snapshot, or a log.
 
 mod error;
+mod fix;
 mod print;
 mod probes;
 mod rules;
@@ -66,6 +67,7 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
     match &arguments.command {
         Some(DoctorCommand::Rules(arguments)) => return rules::list(&rule_set, arguments, as_json, printer),
         Some(DoctorCommand::Explain(arguments)) => return rules::explain(&rule_set, arguments, as_json, printer),
+        Some(DoctorCommand::Fix(fix)) => return fix::run(&rule_set, &environment, arguments, fix, printer),
         None => {}
     }
     let reader = LogReader::new().map_err(DoctorError::Internal)?;
@@ -130,9 +132,7 @@ fn snapshot(
         return Ok(Snapshot::parse(&bytes).map_err(invalid)?);
     }
     if let Some(root) = &arguments.root {
-        if !root.is_dir() {
-            return Err(DoctorError::NotAFolder { path: root.clone() }.into());
-        }
+        check_root(root)?;
         // The environment of this shell does not apply to another machine.
         return Ok(Snapshot::gather_copy(&Root::at(root)));
     }
@@ -149,6 +149,25 @@ fn snapshot(
         snapshot
     }))
 }
+
+/// Checks that a folder can be read and has files of a machine.
+fn check_root(root: &Path) -> Result<(), DoctorError> {
+    if !root.is_dir() {
+        return Err(DoctorError::NotAFolder { path: root.into() });
+    }
+    let unreadable = |source| DoctorError::UnreadableFolder { path: root.into(), source };
+    let names = std::fs::read_dir(root).map_err(unreadable)?;
+    let is_tree = |name: &std::ffi::OsStr| TREES.iter().any(|tree| name == *tree);
+    for entry in names {
+        if is_tree(&entry.map_err(unreadable)?.file_name()) {
+            return Ok(());
+        }
+    }
+    Err(DoctorError::NoMachine { path: root.into() })
+}
+
+/// Folders of which the copy of a machine has at least one.
+const TREES: &[&str] = &["boot", "dev", "etc", "opt", "proc", "sys", "usr", "var"];
 
 /// Identifying data to mask in files. A snapshot was masked when it was captured.
 fn identity(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Identity {

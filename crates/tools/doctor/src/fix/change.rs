@@ -129,7 +129,7 @@ fn is_assignment(text: &str) -> bool {
 
 fn is_udev_rule(text: &str) -> bool {
     let has = |key: &str| text.contains(key);
-    let sets = has("GROUP=\"") || has("MODE=\"") || has("TAG+=\"");
+    let sets = has("GROUP=\"") || has("MODE=\"") || has("TAG+=\"") || has("ATTR{");
     // A rule that starts programs is not a remedy.
     let runs = has("RUN") || has("PROGRAM") || has("IMPORT") || has("$") || has("%");
     text.len() <= LONGEST && sets && !runs && text.chars().all(|c| c == ' ' || c.is_ascii_graphic())

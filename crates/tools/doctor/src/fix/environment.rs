@@ -62,7 +62,8 @@ pub(super) fn remove(draft: &mut Draft<'_>, name: &str) -> Result<(), FixError> 
         draft.then(&["systemctl", "daemon-reload"]);
         units.iter().for_each(|unit| draft.then(&["systemctl", "restart", &format!("{unit}.service")]));
     }
-    if !found {
+    // A variable can also be set for one user, or not at all.
+    if !found && draft.system.fact(&format!("env.{name}")).is_some() {
         draft.note(format!(
             "No file of all users sets {name}: look into ~/.profile, ~/.bashrc, ~/.zshrc and ~/.config/environment.d."
         ));

@@ -147,7 +147,9 @@ fn shown(path: &str, line: &str) -> String {
     let masked = pattern.replace_all(&plain[start..], |found: &Captures<'_>| {
         format!("{}={}", &found["name"], command_line::value(&found["name"], found["value"].trim_matches('"')))
     });
-    format!("{}{}", &plain[..start], secrets::masked(&masked))
+    // The closing quote is not part of the last value.
+    let body = masked.trim_end_matches(['"', '\'']);
+    format!("{}{}{}", &plain[..start], secrets::masked(body), &masked[body.len()..])
 }
 
 #[cfg(test)]
@@ -173,8 +175,8 @@ mod tests {
         for (path, line, expected) in [
             (
                 "/etc/default/grub",
-                "GRUB_CMDLINE_LINUX=\"root=/dev/x rd.iscsi.password=s quiet amdgpu.dc=1\"",
-                "GRUB_CMDLINE_LINUX=\"root=MASKED rd.iscsi.password=MASKED quiet amdgpu.dc=1\"",
+                "GRUB_CMDLINE_LINUX=\"root=/dev/x quiet amdgpu.dc=1 rd.iscsi.password=s\"",
+                "GRUB_CMDLINE_LINUX=\"root=MASKED quiet amdgpu.dc=1 rd.iscsi.password=MASKED\"",
             ),
             (
                 "/boot/loader/entries/a.conf",

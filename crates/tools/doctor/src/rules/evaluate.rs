@@ -196,6 +196,17 @@ impl RuleSet {
         self.apply(facts, &self.scan(log))
     }
 
+    /// The changes that a rule states as its remedy, with facts filled in; `None` without such a
+    /// rule.
+    pub fn changes(&self, id: &str, facts: &Facts) -> Option<Vec<Change>> {
+        let rule = self.find(id)?;
+        let words = named_facts(rule, facts, None);
+        let fill = |text: &str| {
+            words.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+        };
+        Some(rule.fix.iter().map(|change| change.map(fill)).collect())
+    }
+
     /// Applies the rules to facts and matching lines.
     pub(crate) fn apply(&self, facts: &Facts, hits: &[RuleMatches]) -> Evaluation<'_> {
         let mut evaluation = Evaluation::default();
