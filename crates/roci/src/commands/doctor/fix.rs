@@ -81,6 +81,7 @@ struct Remedy {
 /// Shows the remedies of this machine, or of a copy of its files, and applies those with a yes.
 pub(super) fn run(
     rule_set: &RuleSet,
+    reader: &LogReader,
     environment: &BTreeMap<String, String>,
     arguments: &DoctorArgs,
     fix: &DoctorFixArgs,
@@ -105,8 +106,7 @@ pub(super) fn run(
         let done = system.undo(id.as_deref(), fix.force, &mut execute).map_err(DoctorError::Fix)?;
         return undone(done, is_copy, json, printer);
     }
-    let reader = LogReader::new().map_err(DoctorError::Internal)?;
-    let found = Diagnosis::new(rule_set, &reader, &snapshot);
+    let found = Diagnosis::new(rule_set, reader, &snapshot);
     let mut remedies = remedies(rule_set, &found, fix)?;
     // Root can open what a user cannot, and sudo hides the user's variables.
     let by_sudo = !is_copy && environment.contains_key("SUDO_USER");

@@ -62,33 +62,66 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
         return Err(DoctorError::MisplacedOption { option }.into());
     }
     let environment = environment();
-    let rule_set = rule_set(arguments, &environment)?;
-    let as_json = arguments.json();
-    match &arguments.command {
-        Some(DoctorCommand::Rules(arguments)) => return rules::list(&rule_set, arguments, as_json, printer),
-        Some(DoctorCommand::Explain(arguments)) => return rules::explain(&rule_set, arguments, as_json, printer),
-        Some(DoctorCommand::Fix(fix)) => return fix::run(&rule_set, &environment, arguments, fix, printer),
-        None => {}
+    // Drivers take longest to answer; meanwhile files are read.
+    let asks = arguments.command.is_none()
+        && [&arguments.log, &arguments.snapshot, &arguments.root].iter().all(|path| path.is_none());
+    if asks && (arguments.deep || arguments.verify) {
+        printer.note(
+            "starting OpenCL and HSA in child processes; on a BC-250 with a stock kernel, HSA can freeze the whole machine: \
+             roci does not start it there unless ROCI_ALLOW_HSA=1 is set",
+        );
     }
-    let reader = LogReader::new().map_err(DoctorError::Internal)?;
-    if let Some(path) = &arguments.log {
-        return log(&rule_set, &reader, path, arguments, printer);
-    }
-    let snapshot = snapshot(arguments, drivers, &environment, printer)?;
+    std::thread::scope(|scope| {
+        let probes = asks.then(|| scope.spawn(|| probes::query(arguments.deep || arguments.verify, drivers)));
+        let reader = scope.spawn(LogReader::new);
+        let rule_set = rule_set(arguments, &environment)?;
+        let reader = || reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match &arguments.command {
+            Some(DoctorCommand::Rules(list)) => rules::list(&rule_set, list, arguments.json(), printer),
+            Some(DoctorCommand::Explain(ids)) => rules::explain(&rule_set, ids, arguments.json(), printer),
+            Some(DoctorCommand::Fix(fix)) => {
+                let reader = reader().map_err(DoctorError::Internal)?;
+                fix::run(&rule_set, &reader, &environment, arguments, fix, printer)
+            }
+            None => {
+                let mut snapshot = snapshot(arguments, &environment)?;
+                let reader = reader().map_err(DoctorError::Internal)?;
+                if let Some(path) = &arguments.log {
+                    return log(&rule_set, &reader, path, arguments, printer);
+                }
+                if let Some(probes) = probes.and_then(|probes| probes.join().ok()) {
+                    snapshot.probes = probes;
+                }
+                diagnose(&rule_set, &reader, snapshot, &environment, arguments, drivers, printer)
+            }
+        }
+    })
+}
+
+/// Prints the diagnosis of a machine, and writes the files that are asked for.
+fn diagnose(
+    rule_set: &RuleSet,
+    reader: &LogReader,
+    snapshot: Snapshot,
+    environment: &BTreeMap<String, String>,
+    arguments: &DoctorArgs,
+    drivers: &DriverArgs,
+    printer: &Printer,
+) -> Result<ExitStatus, CliError> {
     if let Some(path) = &arguments.capture {
-        let identity = identity(arguments, &environment);
+        let identity = identity(arguments, environment);
         let masked = roci_doctor::mask(&snapshot, &identity).map_err(DoctorError::Internal)?;
         write(path, &json(&masked.value)?)?;
         printer.note(&format!("wrote `{}`; {}", path.display(), masked.describe()));
     }
-    let mut diagnosis = Diagnosis::new(&rule_set, &reader, &snapshot);
+    let mut diagnosis = Diagnosis::new(rule_set, reader, &snapshot);
     let verified = arguments.verify.then(|| verify::compute(drivers, printer));
     if let Some(reports) = &verified {
         verify::fold(&mut diagnosis, reports);
     }
     if let Some(path) = &arguments.report {
-        let identity = identity(arguments, &environment);
-        report(path, &rule_set, &reader, &snapshot, &identity, verified.as_deref(), printer)?;
+        let identity = identity(arguments, environment);
+        report(path, rule_set, reader, &snapshot, &identity, verified.as_deref(), printer)?;
     }
     if arguments.format.json {
         let verified = verified.as_deref();
@@ -119,12 +152,11 @@ fn rule_set(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> R
     })
 }
 
-fn snapshot(
-    arguments: &DoctorArgs,
-    drivers: &DriverArgs,
-    environment: &BTreeMap<String, String>,
-    printer: &Printer,
-) -> Result<Snapshot, CliError> {
+/// The snapshot to analyze. Drivers are not asked here.
+fn snapshot(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Result<Snapshot, CliError> {
+    if arguments.log.is_some() {
+        return Ok(Snapshot::default());
+    }
     if let Some(path) = &arguments.snapshot {
         let unreadable = |source| DoctorError::Unreadable { path: path.clone(), source };
         let bytes = read(path).map_err(unreadable)?;
@@ -136,18 +168,7 @@ fn snapshot(
         // The environment of this shell does not apply to another machine.
         return Ok(Snapshot::gather_copy(&Root::at(root)));
     }
-    if arguments.deep || arguments.verify {
-        printer.note(
-            "starting OpenCL and HSA in child processes; on a BC-250 with a stock kernel, HSA can freeze the whole machine: \
-             roci does not start it there unless ROCI_ALLOW_HSA=1 is set",
-        );
-    }
-    Ok(std::thread::scope(|scope| {
-        let probes = scope.spawn(|| probes::query(arguments.deep, drivers));
-        let mut snapshot = Snapshot::gather(&Root::system(), environment.clone().into_iter());
-        snapshot.probes = probes.join().unwrap_or_default();
-        snapshot
-    }))
+    Ok(Snapshot::gather(&Root::system(), environment.clone().into_iter()))
 }
 
 /// Checks that a folder can be read and has files of a machine.
