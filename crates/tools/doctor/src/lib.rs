@@ -18,6 +18,7 @@ mod identity;
 mod kernel_log;
 mod known_good;
 mod logs;
+mod long_log;
 mod mask;
 mod memory;
 mod pattern;
@@ -29,6 +30,7 @@ mod scan;
 mod secrets;
 mod snapshot;
 mod value;
+mod vocabulary;
 
 pub use conclusion::{Cause, Certainty, Conclusion, ExcludedCause, ExplainedCause, LogFact, NextCheck};
 pub use diagnosis::{Diagnosis, FailedProbe, GpuDiagnosis, GpuNames};

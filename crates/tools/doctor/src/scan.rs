@@ -131,6 +131,11 @@ impl Scanner {
         self.without_literals.iter().map(|index| self.patterns[*index].pattern.text())
     }
 
+    /// All patterns, by index.
+    pub(crate) fn patterns(&self) -> &[LogPattern] {
+        &self.patterns
+    }
+
     pub(crate) fn pattern(&self, index: usize) -> &LogPattern {
         &self.patterns[index]
     }

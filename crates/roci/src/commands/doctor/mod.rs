@@ -204,8 +204,11 @@ fn log(
     printer: &Printer,
 ) -> Result<ExitStatus, CliError> {
     let unreadable = |source| DoctorError::Unreadable { path: path.into(), source };
-    let bytes = read(path).map_err(unreadable)?;
-    let conclusion = Conclusion::of(reader, rule_set, &LogReader::decode(&bytes));
+    let conclusion = match path == Path::new("-") {
+        true => Conclusion::of_stream(reader, rule_set, std::io::stdin().lock()),
+        false => input::open(path).and_then(|log| Conclusion::of_stream(reader, rule_set, log)),
+    };
+    let conclusion = conclusion.map_err(unreadable)?;
     if arguments.format.json {
         printer.json(&LogReport { schema: "roci.doctor.log", version: 2, conclusion: &conclusion })?;
     } else {

@@ -178,8 +178,13 @@ pub struct Conclusion {
 impl Conclusion {
     /// Reads a log and applies the rules. Use [`LogReader::decode`] to get text from bytes.
     pub fn of(reader: &LogReader, rule_set: &RuleSet, log: &str) -> Self {
+        Self::weighted(reader, rule_set, log, &|_| 1)
+    }
+
+    /// Like [`Self::of`], for a log of which each line stands for several.
+    pub(crate) fn weighted(reader: &LogReader, rule_set: &RuleSet, log: &str, weight: &dyn Fn(usize) -> usize) -> Self {
         // The passes over the log are independent; a short log is not worth a thread.
-        let (read, hits, reported) = if log.len() < LONG {
+        let (mut read, hits, reported) = if log.len() < LONG {
             (reader.read(log), rule_set.scan(log), reader.failures.find(log))
         } else {
             std::thread::scope(|scope| {
@@ -189,7 +194,13 @@ impl Conclusion {
                 (read, joined(hits), joined(reported))
             })
         };
-        let evaluation = rule_set.apply(&read.facts, &hits);
+        let count = |numbers: &[usize]| numbers.iter().map(|number| weight(*number)).sum::<usize>();
+        read.events.iter_mut().for_each(|event| event.count = count(&event.numbers));
+        let mut evaluation = rule_set.apply(&read.facts, &hits);
+        for finding in &mut evaluation.findings {
+            let rule = rule_set.rules().iter().position(|rule| rule.id == finding.rule.id);
+            finding.count = rule.map_or(finding.count, |rule| count(&hits[rule].numbers));
+        }
         let facts = log_facts(&read);
         let (mut causes, mut possible, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for mut cause in ranked(&evaluation.findings, &|gpu| format!("GPU {gpu}")) {
@@ -221,7 +232,7 @@ impl Conclusion {
             possible.retain(|cause: &Cause| cause.lines.iter().any(|line| lines.contains(&line.number)));
         }
         let explained = unexplained::explained(rule_set, &hits, &read, causes.iter().chain(&notes));
-        let failures = unexplained::failures(reader, read.vendor, reported, &explained);
+        let failures = unexplained::failures(reader, read.vendor, reported, &explained, weight);
         // Questions of higher severity come first.
         possible.sort_by_key(|cause: &Cause| cause.severity > Severity::High);
         let talk = read.kinds.is_empty() || read.vendor == Vendor::Other;

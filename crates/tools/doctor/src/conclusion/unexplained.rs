@@ -33,10 +33,11 @@ pub(super) fn failures(
     vendor: Vendor,
     reported: Vec<ReportedLine<'_>>,
     explained: &[usize],
+    weight: &dyn Fn(usize) -> usize,
 ) -> Vec<Failure> {
     let others = |one: &ReportedLine<'_>| vendor == Vendor::Amd && reader.is_other_vendor(one.line);
     let unexplained = reported.into_iter().filter(|one| explained.binary_search(&one.number).is_err() && !others(one));
-    reader.failures.by_kind(unexplained)
+    reader.failures.by_kind(unexplained, weight)
 }
 
 #[cfg(test)]

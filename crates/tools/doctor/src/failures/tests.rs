@@ -82,7 +82,7 @@ fn no_pattern_needs_every_line() {
 #[test]
 fn lines_are_grouped_by_kind_and_sorted_by_severity() {
     let log = "error: one\nerror: two\nerror: three\nSegmentation fault (core dumped)\nKernel panic - not syncing: x\n";
-    let failures = FAILURES.by_kind(FAILURES.find(log).into_iter());
+    let failures = FAILURES.by_kind(FAILURES.find(log).into_iter(), &|_| 1);
     let counts: Vec<_> = failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
     assert_eq!(counts, [("kernel-crash", 1), ("segmentation-fault", 1), ("error", 3)]);
     let numbers: Vec<_> = failures[2].lines.iter().map(|line| line.number).collect();
