@@ -11,12 +11,13 @@ use super::FormatArgs;
 pub(crate) struct DoctorArgs {
     #[command(subcommand)]
     pub(crate) command: Option<DoctorCommand>,
-    /// Show everything: every route to each GPU, minor findings, sources, unreadable files
+    /// Show everything: every route to each GPU, what was looked at, minor findings, sources, all
+    /// facts, unreadable files
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Analyze a log instead of this machine: of rocminfo, clinfo, vulkaninfo, the kernel,
     /// llama.cpp, ollama or PyTorch; `-` reads standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["root", "snapshot", "capture", "report", "deep", "verify"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["root", "snapshot", "capture", "report", "html", "deep", "verify"])]
     pub(crate) log: Option<PathBuf>,
     /// Read facts from a copy of another machine's file system (/sys, /proc, /etc, /dev, /usr,
     /// /opt, /var)
@@ -31,6 +32,9 @@ pub(crate) struct DoctorArgs {
     /// Also write a report for a bug tracker: FILE.md and FILE.json
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Also write the report as a page that can be attached to a bug: one file without scripts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Also initialize OpenCL and HSA, in separate processes, and list their devices
     ///
     /// On a BC-250 with a stock kernel, HSA can freeze the whole machine: roci refuses to start it
@@ -123,6 +127,7 @@ impl DoctorArgs {
             ("--snapshot", self.snapshot.is_some()),
             ("--capture", self.capture.is_some()),
             ("--report", self.report.is_some()),
+            ("--html", self.html.is_some()),
             ("--deep", self.deep),
             ("--verify", self.verify),
         ];

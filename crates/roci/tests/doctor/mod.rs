@@ -2,6 +2,8 @@
 
 mod fix;
 mod hostile;
+#[path = "../../../tools/doctor/tests/common/mod.rs"]
+mod machines;
 
 use std::fs;
 use std::io::Write as _;
@@ -177,4 +179,41 @@ fn invalid_input_is_an_error_of_one_line_with_a_remedy() {
     let name = file.path().to_str().expect("its name is text");
     assert_error(&roci(&["doctor", "--snapshot", name]), 2, "is not a snapshot", "--capture");
     assert_error(&roci(&["devices", "--driver", "cuda"]), 2, "there is no driver `cuda`", "vulkan");
+}
+
+/// The nine machines of the doctor's tests.
+const MACHINES: &[&str] = &[
+    "bc250-patched",
+    "bc250-stock",
+    "container-without-devices",
+    "igpu-and-dgpu",
+    "mi210",
+    "no-amd-gpu",
+    "rx5600xt-override",
+    "rx7900xtx-healthy",
+    "strix-halo-bad-mes",
+];
+
+#[test]
+fn every_machine_is_told_in_full_by_each_form_of_output() {
+    for name in MACHINES {
+        let folder = tempfile::tempdir().expect("a folder");
+        machines::lay_out(name, folder.path());
+        let root = folder.path().to_str().expect("its name is text");
+        let page = tempfile::NamedTempFile::new().expect("a file");
+        let short = roci(&["doctor", "--root", root]);
+        let long = roci(&["doctor", "-v", "--root", root, "--html", page.path().to_str().expect("its name is text")]);
+        let (short, long) = (stdout(&short), stdout(&long));
+        let verdict = short.lines().next().expect("a verdict");
+        assert_eq!(long.lines().next(), Some(verdict), "{name}");
+        assert!(long.lines().count() > short.lines().count() + 20, "{name}: -v says more\n{long}");
+        for part in ["Looked at:", "/sys/bus/pci/devices", "kernel.release"] {
+            assert!(long.contains(part), "{name}: {part} is missing\n{long}");
+        }
+        let page = fs::read_to_string(page.path()).expect("it was written");
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{name}: {page}");
+        if *name == "no-amd-gpu" {
+            assert!(short.contains("Looked at:") && short.contains("display devices of others: 8086:9a49"), "{short}");
+        }
+    }
 }

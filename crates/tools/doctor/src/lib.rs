@@ -10,6 +10,7 @@
 mod command_line;
 mod conclusion;
 mod diagnosis;
+mod examined;
 mod facts;
 mod failures;
 pub mod finding_text;
@@ -34,6 +35,7 @@ mod vocabulary;
 
 pub use conclusion::{Cause, Certainty, Conclusion, ExcludedCause, ExplainedCause, LogFact, NextCheck};
 pub use diagnosis::{Diagnosis, FailedProbe, GpuDiagnosis, GpuNames};
+pub use examined::Examined;
 pub use facts::{Fact, Facts, Table};
 pub use failures::Failure;
 pub use identity::Identity;
@@ -41,7 +43,7 @@ pub use known_good::{KnownGood, known_good};
 pub use logs::{Event, Log, LogReader, Vendor};
 pub use mask::{Masked, mask};
 pub use memory::{Memory, Pool, memory};
-pub use report::markdown;
+pub use report::{html, markdown, sections};
 pub use root::Root;
 pub use routes::{Route, RouteKind, routes};
 pub use rules::{

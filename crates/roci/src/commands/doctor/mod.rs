@@ -4,11 +4,12 @@ mod error;
 mod fix;
 mod print;
 mod probes;
+mod report;
 mod rules;
 mod verify;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use roci_doctor::{Conclusion, Diagnosis, Identity, LogReader, Root, RuleSet, Snapshot};
 use roci_probe::verify::RouteReport;
@@ -39,19 +40,6 @@ struct LogReport<'a> {
     version: u32,
     #[serde(flatten)]
     conclusion: &'a Conclusion,
-}
-
-/// The report for a bug tracker as JSON.
-#[derive(Serialize)]
-struct BugReport<'a> {
-    schema: &'static str,
-    version: u32,
-    program: &'static str,
-    #[serde(flatten)]
-    diagnosis: &'a Diagnosis,
-    /// The results of `--verify`; null without it.
-    verified: Option<&'a [RouteReport]>,
-    snapshot: &'a Snapshot,
 }
 
 const PROGRAM: &str = concat!("roci ", env!("CARGO_PKG_VERSION"));
@@ -111,7 +99,7 @@ fn diagnose(
     if let Some(path) = &arguments.capture {
         let identity = identity(arguments, environment);
         let masked = roci_doctor::mask(&snapshot, &identity).map_err(DoctorError::Internal)?;
-        write(path, &json(&masked.value)?)?;
+        save(path, &json(&masked.value)?)?;
         printer.note(&format!("wrote `{}`; {}", path.display(), masked.describe()));
     }
     let mut diagnosis = Diagnosis::new(rule_set, reader, &snapshot);
@@ -119,15 +107,15 @@ fn diagnose(
     if let Some(reports) = &verified {
         verify::fold(&mut diagnosis, reports);
     }
-    if let Some(path) = &arguments.report {
+    if arguments.report.is_some() || arguments.html.is_some() {
         let identity = identity(arguments, environment);
-        report(path, rule_set, reader, &snapshot, &identity, verified.as_deref(), printer)?;
+        report::write(arguments, rule_set, reader, &snapshot, &identity, verified.as_deref(), printer)?;
     }
     if arguments.format.json {
         let verified = verified.as_deref();
         printer.json(&Report { schema: "roci.doctor", version: 2, diagnosis: &diagnosis, verified })?;
     } else {
-        print::diagnosis(&diagnosis, arguments.verbose, printer)?;
+        print::diagnosis(&diagnosis, &snapshot, arguments.verbose, printer)?;
         verified.iter().flatten().try_for_each(|report| verify::print(report, printer))?;
     }
     if interrupt::requested() {
@@ -225,47 +213,11 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     input::read(path)
 }
 
-/// Writes the report as Markdown and as JSON.
-fn report(
-    path: &Path,
-    rule_set: &RuleSet,
-    reader: &LogReader,
-    snapshot: &Snapshot,
-    identity: &Identity,
-    verified: Option<&[RouteReport]>,
-    printer: &Printer,
-) -> Result<(), CliError> {
-    // The output of a process that died may contain names, too.
-    let unmasked = (snapshot.clone(), verified.map(<[RouteReport]>::to_vec));
-    let masked = roci_doctor::mask(&unmasked, identity).map_err(DoctorError::Internal)?;
-    let (snapshot, verified) = &masked.value;
-    let mut diagnosis = Diagnosis::new(rule_set, reader, snapshot);
-    if let Some(reports) = verified {
-        verify::fold(&mut diagnosis, reports);
-    }
-    let computed = verified.as_ref().map(|reports| reports.iter().map(verify::line).collect::<Vec<_>>());
-    let name = path.to_string_lossy();
-    let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
-    let (markdown, json_path) = (PathBuf::from(format!("{stem}.md")), PathBuf::from(format!("{stem}.json")));
-    write(&markdown, &roci_doctor::markdown(snapshot, &diagnosis, computed.as_deref(), PROGRAM))?;
-    let bug_report = BugReport {
-        schema: "roci.doctor.report",
-        version: 2,
-        program: PROGRAM,
-        diagnosis: &diagnosis,
-        verified: verified.as_deref(),
-        snapshot,
-    };
-    write(&json_path, &json(&bug_report)?)?;
-    printer.note(&format!("wrote `{}` and `{}`; {}", markdown.display(), json_path.display(), masked.describe()));
-    Ok(())
-}
-
 fn json(value: &impl Serialize) -> Result<String, CliError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| DoctorError::Internal(error.to_string()))?;
     Ok(text + "\n")
 }
 
-fn write(path: &Path, text: &str) -> Result<(), CliError> {
+fn save(path: &Path, text: &str) -> Result<(), CliError> {
     std::fs::write(path, text).map_err(|source| CliError::File { path: path.into(), source })
 }
