@@ -1,5 +1,6 @@
 //! Arguments of `roci doctor`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -63,6 +64,11 @@ pub(crate) enum DoctorCommand {
     /// Without options, every remedy is shown, with the lines before and after, and each is applied
     /// only if you answer yes. A copy of each changed file is kept, from which `--undo` restores it.
     Fix(DoctorFixArgs),
+    /// Follow the kernel log and a program's output, and explain problems as they appear
+    ///
+    /// The program's output and exit code are passed on. Explanations go to standard error. Each
+    /// problem is explained once, and counted at the end.
+    Watch(DoctorWatchArgs),
 }
 
 /// Arguments of `roci doctor rules`.
@@ -111,6 +117,23 @@ pub(crate) struct DoctorFixArgs {
     pub(crate) format: FormatArgs,
 }
 
+/// Arguments of `roci doctor watch`.
+#[derive(Debug, Args)]
+#[command(after_help = WATCH_EXAMPLES)]
+pub(crate) struct DoctorWatchArgs {
+    /// Follow this file instead of the kernel log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Program to run, with its arguments; without one, Ctrl-C ends the command
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+const WATCH_EXAMPLES: &str = "Examples:
+  sudo roci doctor watch                          the kernel log, until Ctrl-C
+  roci doctor watch -- llama-server -m model.gguf a program, and the kernel log if it can be read
+  roci doctor watch --log server.log              a file that another program writes";
+
 const FIX_EXAMPLES: &str = "Examples:
   roci doctor fix                     show every remedy and ask for each
   roci doctor fix --dry-run           show only
@@ -142,6 +165,7 @@ impl DoctorArgs {
                 Some(DoctorCommand::Rules(arguments)) => arguments.format.json,
                 Some(DoctorCommand::Explain(arguments)) => arguments.format.json,
                 Some(DoctorCommand::Fix(arguments)) => arguments.format.json,
+                Some(DoctorCommand::Watch(_)) => false,
             }
     }
 }
@@ -153,4 +177,5 @@ pub(super) const DOCTOR_EXAMPLES: &str = "Examples:
   roci doctor --verify             compute on every device, too
   roci doctor --capture me.json && roci doctor --snapshot me.json
   roci doctor explain OVR-04
-  roci doctor fix                  remedies as exact changes, applied after a yes";
+  roci doctor fix                  remedies as exact changes, applied after a yes
+  roci doctor watch -- PROGRAM     explain problems while a program runs";

@@ -4,6 +4,7 @@ mod fix;
 mod hostile;
 #[path = "../../../tools/doctor/tests/common/mod.rs"]
 mod machines;
+mod watch;
 
 use std::fs;
 use std::io::Write as _;

@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn what_was_found_is_told_apart_from_what_is_missing() {
-        let mut snapshot = Snapshot { missing: vec!["/dev".into()], ..Snapshot::default() };
+        let mut snapshot = Snapshot::default();
+        snapshot.missing.push("/dev".into());
         snapshot.probes.vulkan = Some(Probe { error: Some("it timed out".into()), devices: Vec::new() });
         let found = examined(&snapshot, &snapshot.facts());
         let of = |source: &str| found.iter().find(|one| one.source == source).map(|one| one.found.as_str());

@@ -32,6 +32,7 @@ mod secrets;
 mod snapshot;
 mod value;
 mod vocabulary;
+mod watch;
 
 pub use conclusion::{Cause, Certainty, Conclusion, ExcludedCause, ExplainedCause, LogFact, NextCheck};
 pub use diagnosis::{Diagnosis, FailedProbe, GpuDiagnosis, GpuNames};
@@ -52,3 +53,4 @@ pub use rules::{
 };
 pub use snapshot::{Gpu, Probe, ProbedDevice, Probes, Snapshot, Target};
 pub use value::compare;
+pub use watch::{Explanation, Watcher};

@@ -31,6 +31,11 @@ pub(crate) enum DoctorError {
     /// A rule whose remedy is not data.
     #[error("`{id}` has no remedy that can be applied")]
     NoFix { id: String },
+    #[error("the kernel log cannot be read: {0}")]
+    NoKernelLog(std::io::Error),
+    /// The program that is to be watched.
+    #[error("cannot start `{program}`: {source}")]
+    NotStarted { program: String, source: std::io::Error },
     /// A change cannot be made.
     #[error(transparent)]
     Fix(#[from] FixError),
@@ -60,6 +65,8 @@ impl Hint for DoctorError {
             Self::Unreadable { .. } => "choose a file that you may read, or `-` for standard input".into(),
             Self::InvalidSnapshot { .. } => "`roci doctor --capture FILE` writes one".into(),
             Self::UnreadableFolder { .. } => "choose a folder that you may read, or use sudo".into(),
+            Self::NoKernelLog(_) => "use sudo, `--log FILE`, or `-- PROGRAM` to watch a program alone".into(),
+            Self::NotStarted { .. } => "check its name and path".into(),
             Self::NotFound { .. } => "`roci doctor fix` lists the remedies for this machine".into(),
             Self::NoFix { id } => format!("`roci doctor explain {id}` has the steps"),
             Self::Fix(error) => return error.hint(),

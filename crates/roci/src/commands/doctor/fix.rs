@@ -116,10 +116,9 @@ pub(super) fn run(
             remedies.push(unfound(rule_set, &snapshot, id, may)?);
         }
     }
-    for index in 0..remedies.len() {
+    for remedy in &mut remedies {
         // An earlier remedy may have changed the same file.
-        let plan = plan(&system, &mut remedies[index]);
-        let remedy = &mut remedies[index];
+        let plan = plan(&system, remedy);
         if !json {
             printer.data(&text(remedy))?;
         }

@@ -7,6 +7,7 @@ mod probes;
 mod report;
 mod rules;
 mod verify;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,6 +71,10 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
             Some(DoctorCommand::Fix(fix)) => {
                 let reader = reader().map_err(DoctorError::Internal)?;
                 fix::run(&rule_set, &reader, &environment, arguments, fix, printer)
+            }
+            Some(DoctorCommand::Watch(watched)) => {
+                let reader = reader().map_err(DoctorError::Internal)?;
+                watch::run(&rule_set, &reader, &environment, watched, printer)
             }
             None => {
                 let mut snapshot = snapshot(arguments, &environment)?;
