@@ -119,3 +119,26 @@ fn names_and_files_that_do_not_fit_are_errors() {
     assert!(text.contains("Refused: `/etc/default/grub` is a symbolic link"), "{text}");
     assert!(!folder.path().join("root/etc/modprobe.d/roci-doctor.conf").exists(), "all or nothing");
 }
+
+#[test]
+fn the_memory_of_an_apu_can_be_raised() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = laid_out(folder.path());
+    assert_error(&run(&arguments, &["MEMORY"]), 2, "`MEMORY` does not apply to this machine", "doctor fix");
+    let root = folder.path().join("root");
+    let card = root.join("sys/bus/pci/devices/0000:03:00.0");
+    // Strix Halo with 32 GB, of which the firmware takes 512 MiB.
+    for (file, text) in [("device", "0x1586\n"), ("mem_info_vram_total", "536870912\n")] {
+        fs::write(card.join(file), text).expect("a file");
+    }
+    let node = root.join("sys/class/kfd/kfd/topology/nodes/1/properties");
+    let text =
+        "simd_count 80\nsimd_per_cu 2\ngfx_target_version 110501\nlocation_id 768\ndomain 0\ndrm_render_minor 128\n";
+    fs::write(node, text).expect("a file");
+    let shown = stdout(&run(&arguments, &["memory"]));
+    let expected =
+        "+GRUB_CMDLINE_LINUX_DEFAULT=\"quiet serialno=MASKED ttm.pages_limit=7077888 ttm.page_pool_size=7077888\"";
+    assert!(shown.contains("info MEMORY ") && shown.contains(expected), "{shown}");
+    let root = root.to_str().expect("its name is text");
+    assert!(stdout(&roci(&["doctor", "--root", root])).contains("Or: roci doctor fix MEMORY"));
+}

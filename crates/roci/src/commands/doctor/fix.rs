@@ -6,7 +6,8 @@ use std::os::fd::AsFd as _;
 use std::process::Stdio;
 
 use roci_doctor::fix::{Change, Done, FixError, Plan, PlanView, System};
-use roci_doctor::{Diagnosis, LogReader, Reboot, Root, RuleSet, Severity, Snapshot, finding_text};
+use roci_doctor::{Diagnosis, GpuDiagnosis, LogReader, Reboot, Root, RuleSet, Severity, Snapshot, finding_text};
+use roci_probe::units;
 use serde::Serialize;
 
 use super::error::DoctorError;
@@ -112,6 +113,9 @@ pub(super) fn run(
     let by_sudo = !is_copy && environment.contains_key("SUDO_USER");
     for id in &fix.yes {
         if !remedies.iter().any(|remedy| remedy.id.eq_ignore_ascii_case(id)) {
+            if id.eq_ignore_ascii_case(MEMORY) {
+                return Err(DoctorError::NotFound { id: MEMORY.to_owned() }.into());
+            }
             let may = by_sudo || found.findings.iter().any(|cause| cause.id.eq_ignore_ascii_case(id));
             remedies.push(unfound(rule_set, &snapshot, id, may)?);
         }
@@ -144,7 +148,8 @@ pub(super) fn run(
 
 /// The findings that have a remedy as data; those that are asked for, if any are.
 fn remedies(rule_set: &RuleSet, found: &Diagnosis, fix: &DoctorFixArgs) -> Result<Vec<Remedy>, DoctorError> {
-    for id in &fix.ids {
+    let (own, ids): (Vec<_>, Vec<_>) = fix.ids.iter().partition(|id| id.eq_ignore_ascii_case(MEMORY));
+    for id in ids {
         let rule = rule_set.find(id).ok_or_else(|| unknown_rule(rule_set, id))?;
         if !found.findings.iter().any(|cause| cause.id == rule.id) {
             return Err(DoctorError::NotFound { id: rule.id.clone() });
@@ -155,6 +160,12 @@ fn remedies(rule_set: &RuleSet, found: &Diagnosis, fix: &DoctorFixArgs) -> Resul
     }
     let asked = |id: &str| fix.ids.is_empty() || fix.ids.iter().any(|one| one.eq_ignore_ascii_case(id));
     let mut remedies = Vec::new();
+    if asked(MEMORY) {
+        remedies.extend(found.gpus.iter().find_map(memory));
+    }
+    if remedies.is_empty() && !own.is_empty() {
+        return Err(DoctorError::NotFound { id: MEMORY.to_owned() });
+    }
     for cause in found.findings.iter().filter(|cause| !cause.fix.is_empty() && asked(&cause.id)) {
         remedies.push(Remedy {
             id: cause.id.clone(),
@@ -169,6 +180,26 @@ fn remedies(rule_set: &RuleSet, found: &Diagnosis, fix: &DoctorFixArgs) -> Resul
         });
     }
     Ok(remedies)
+}
+
+/// Name of the remedy that raises the limit of an APU's memory.
+const MEMORY: &str = "MEMORY";
+
+/// More memory for programs on an APU, if it can have more.
+fn memory(card: &GpuDiagnosis) -> Option<Remedy> {
+    let memory = card.memory.as_ref().filter(|memory| !memory.parameters.is_empty())?;
+    let (usable, target) = (units::bytes(memory.usable), units::bytes(memory.target?));
+    Some(Remedy {
+        id: MEMORY.to_owned(),
+        title: format!("Programs on {} can use {target} of the system's memory instead of {usable}", card.name()),
+        severity: Severity::Info,
+        reboot: Reboot::Reboot,
+        state: State::Proposed,
+        error: None,
+        hint: None,
+        plan: PlanView::default(),
+        changes: memory.parameters.iter().cloned().map(Change::KernelParameter).collect(),
+    })
 }
 
 /// A remedy that is asked for although its rule does not apply to what root sees.

@@ -150,7 +150,11 @@ fn memory(card: &GpuDiagnosis) -> String {
     let about = format!("Programs can use {} on {}: {}.", units::bytes(memory.usable), card.name(), memory.why);
     let raise = format!("To raise it to {}:\n", units::bytes(target));
     let lines = finding_text::remedy(&memory.raise, Reboot::Reboot, None, "  ");
-    format!("\n{}{raise}{lines}", finding_text::indented(&about, ""))
+    let fix = match memory.parameters.is_empty() {
+        true => String::new(),
+        false => "  Or: roci doctor fix MEMORY\n".to_owned(),
+    };
+    format!("\n{}{raise}{lines}{fix}", finding_text::indented(&about, ""))
 }
 
 /// Configurations of the chip that are known to work.
