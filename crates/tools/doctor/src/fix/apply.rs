@@ -72,12 +72,16 @@ impl System {
         let missing = || FixError::NotApplied { id: id.unwrap_or("any rule").to_owned() };
         let record = all.iter().rfind(is_meant).ok_or_else(missing)?;
         let copies = record.copies(&self.tree)?;
+        let by_commands = record.copies_by_commands(&self.tree)?;
         let mut restore = Vec::new();
         for copy in &copies {
             let now = self.tree.read(&copy.path)?;
             let state = now.as_ref().map(|state| state.bytes.as_slice());
             let before = copy.before.as_ref().map(|state| state.bytes.as_slice());
-            if state == Some(copy.after.as_slice()) || force && state != before {
+            // A command may have changed the file again, as was expected.
+            let mut expected = by_commands.iter().filter(|other| other.path == copy.path).map(|other| &other.after);
+            let is_expected = state.is_some_and(|state| expected.any(|after| same_lines(state, after)));
+            if state == Some(copy.after.as_slice()) || is_expected || force && state != before {
                 restore.push((copy, now));
             } else if state != before {
                 return Err(self.changed(copy, record, &all));
@@ -87,6 +91,9 @@ impl System {
             record.commands.iter().map(|one| one.command()).partition(|command| command.regenerates());
         let mut commands: Vec<_> = inverse.iter().rev().flat_map(|command| command.undo.clone()).collect();
         self.run(&commands, run)?;
+        if self.is_here() && !inverse.is_empty() {
+            self.restore_lines(&by_commands)?;
+        }
         for (copy, now) in restore.iter().rev() {
             self.restore(copy, now.as_ref(), !inverse.is_empty())?;
         }
@@ -102,6 +109,19 @@ impl System {
     fn restore(&self, copy: &Copies, now: Option<&FileState>, by_command: bool) -> Result<(), FixError> {
         let current = if by_command { self.tree.read(&copy.path)? } else { now.cloned() };
         self.tree.replace(&copy.path, current.as_ref(), copy.before.as_ref())
+    }
+
+    /// Restores files of which commands have restored the lines, but not every byte. Other changes
+    /// of such a file stay.
+    fn restore_lines(&self, copies: &[Copies]) -> Result<(), FixError> {
+        for copy in copies {
+            let now = self.tree.read(&copy.path)?;
+            let (Some(now), Some(before)) = (&now, &copy.before) else { continue };
+            if now.bytes != before.bytes && same_lines(&now.bytes, &before.bytes) {
+                self.tree.replace(&copy.path, Some(now), Some(before))?;
+            }
+        }
+        Ok(())
     }
 
     /// The error for a file that is neither as before nor as after the fix.
@@ -130,6 +150,11 @@ impl System {
         }
         Ok(())
     }
+}
+
+/// Whether files have the same lines, whatever the end of the last one is.
+fn same_lines(one: &[u8], other: &[u8]) -> bool {
+    one.trim_ascii_end() == other.trim_ascii_end()
 }
 
 fn done(record: &Record, commands: &[Vec<String>]) -> Done {

@@ -171,6 +171,15 @@ impl Record {
 
     /// The files with their copies.
     pub(crate) fn copies(&self, tree: &Tree) -> Result<Vec<Copies>, FixError> {
+        self.copies_of(tree, &self.files)
+    }
+
+    /// The files that commands changed, with their copies.
+    pub(crate) fn copies_by_commands(&self, tree: &Tree) -> Result<Vec<Copies>, FixError> {
+        self.copies_of(tree, &self.by_commands)
+    }
+
+    fn copies_of(&self, tree: &Tree, files: &[RecordedFile]) -> Result<Vec<Copies>, FixError> {
         let read = |name: &str| {
             let path = format!("{}/{name}", self.folder());
             let state = tree.read(&path)?.ok_or_else(|| FixError::unexpected(&path, "the copy is missing"))?;
@@ -189,7 +198,7 @@ impl Record {
             let before = file.before.as_deref().map(read).transpose()?.map(state);
             Ok(Copies { path: file.path.clone(), before, after: read(&file.after)? })
         };
-        self.files.iter().map(copies).collect()
+        files.iter().map(copies).collect()
     }
 
     /// Removes the record and, if it is the last one, the folder of records.
