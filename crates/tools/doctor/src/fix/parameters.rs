@@ -131,6 +131,8 @@ impl Assignment {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -171,5 +173,29 @@ mod tests {
         assert!(found[0].replaced(text, "new").contains("A=\"new\" # note\n"));
         assert!(found[2].replaced(text, "new").contains("A=\"new\";\n"));
         assert_eq!(assignments("A=\"x\ny\"\n", "A"), Err("line 1 has no closing quote".to_owned()));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_command_line_can_be_edited(line in "[ab.=\"' \t\n\\\\é-]{0,40}", value in "[0-9]{0,2}") {
+            let parameter = format!("a.b={value}");
+            let set = with(&line, &parameter);
+            // A quote that nothing closes hides what follows.
+            prop_assume!(line.matches('"').count() % 2 == 0);
+            prop_assert!(has(&set, "a.b"), "{set:?}");
+            prop_assert_eq!(with(&set, &parameter), set.clone());
+            prop_assert_eq!(set_by(&set, "a.b").len(), 1);
+            prop_assert!(!has(&without(&set, "a.b"), "a.b"), "{:?}", without(&set, "a.b"));
+        }
+
+        #[test]
+        fn any_file_has_assignments_or_an_error(text in "[AB+=\"' #;\n\\\\é]{0,60}") {
+            for one in assignments(&text, "A").unwrap_or_default() {
+                let new = one.replaced(&text, "new");
+                prop_assert!(new.contains("new") && new.len() + text.len() >= one.value(&text).len());
+            }
+        }
     }
 }

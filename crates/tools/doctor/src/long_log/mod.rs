@@ -296,6 +296,17 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_beyond_the_limit_is_read_in_blocks() {
+        let (reader, rule_set) = parts();
+        let prose = "a line without any meaning\n";
+        let before = prose.repeat((SHORT as usize + (1 << 20)) / prose.len());
+        let log = format!("{before}Segmentation fault (core dumped)\n{prose}");
+        let found = Conclusion::of_stream(&reader, &rule_set, log.as_bytes()).expect("memory is readable");
+        assert_eq!(found.failures.len(), 1);
+        assert_eq!(found.failures[0].lines[0].number, before.len() / prose.len() + 1);
+    }
+
+    #[test]
     fn repeated_lines_are_counted_and_not_kept() {
         let (reader, rule_set) = parts();
         let timeout = "[   12.5] amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=9, emitted seq=11\n";
