@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use roci_doctor::fix::{Change, FixError, Plan, System};
-use roci_doctor::{Root, Snapshot};
+use roci_doctor::{Root, RuleSet, Snapshot};
 
 const DISTRIBUTIONS: &[&str] = &["debian", "ubuntu", "fedora", "bazzite", "arch", "cachyos", "cachyos-limine", "nixos"];
 
@@ -258,4 +258,36 @@ fn unexpected_files_are_refused_with_one_line() {
     refused("etc/profile.d/rocm.sh", line, variable(), "line 1 does more than to set HSA_OVERRIDE_GFX_VERSION");
     refused("etc/passwd", "root:x:0:0::/root:/bin/sh\n", Change::Groups("render".into()), "which user");
     refused("etc/group", "root:x:0:\n", Change::Environment("PATH=/tmp".into()), "not a valid value");
+}
+
+#[test]
+fn the_remedy_of_each_rule_is_undone_byte_by_byte_on_each_distribution() {
+    let rule_set = RuleSet::builtin().expect("the rules are right");
+    let (mut remedies, mut applied) = (0, 0);
+    for name in DISTRIBUTIONS {
+        let folder = tree(name);
+        let root = Root::at(folder.path());
+        let mut facts = Snapshot::gather_copy(&root).facts();
+        // What remedies name.
+        facts.machine.add("gpus.discrete_numbers", "0,1", "the test");
+        facts.machine.add("service.user", "ollama", "the test");
+        let system = System::new(&root, facts.clone(), None);
+        let before = all_of(folder.path());
+        for rule in rule_set.rules().iter().filter(|rule| !rule.fix.is_empty()) {
+            let changes = rule_set.changes(&rule.id, &facts).expect("the rule exists");
+            let plan = system.plan(&changes).unwrap_or_else(|error| panic!("{name}: {}: {error}", rule.id));
+            remedies += 1;
+            if plan.is_empty() {
+                continue;
+            }
+            applied += 1;
+            let done = system.apply(&rule.id, &rule.title, &plan, &mut nothing);
+            done.unwrap_or_else(|error| panic!("{name}: {}: {error}", rule.id));
+            assert_eq!(system.plan(&changes).expect("it is possible").view().files, [], "{name}: {}", rule.id);
+            let undone = system.undo(Some(&rule.id), false, &mut nothing);
+            undone.unwrap_or_else(|error| panic!("{name}: {}: {error}", rule.id));
+            assert_eq!(all_of(folder.path()), before, "{name}: {}", rule.id);
+        }
+    }
+    assert!(remedies > 60 * DISTRIBUTIONS.len() && applied > 200, "{applied} of {remedies}");
 }
