@@ -58,6 +58,8 @@ enum State {
     Applied,
     /// The files have it already; it waits for a reboot or a login.
     Configured,
+    /// What is to be removed is in no known file; it may have been removed before.
+    Absent,
     /// The user has to change the description of the system.
     ByHand,
     /// A file is not as expected, or cannot be changed.
@@ -230,6 +232,7 @@ fn plan(system: &System, remedy: &mut Remedy) -> Option<Plan> {
             remedy.state = match (plan.is_empty(), remedy.plan.options.is_empty()) {
                 (false, _) => State::Proposed,
                 (true, false) => State::ByHand,
+                (true, true) if remedy.changes.iter().all(removes) => State::Absent,
                 (true, true) => State::Configured,
             };
             Some(plan)
@@ -239,6 +242,11 @@ fn plan(system: &System, remedy: &mut Remedy) -> Option<Plan> {
             None
         }
     }
+}
+
+/// Whether a change only removes something.
+fn removes(change: &Change) -> bool {
+    matches!(change, Change::RemoveParameter(_) | Change::RemoveEnvironment(_) | Change::RemoveBlacklist(_))
 }
 
 fn refuse(remedy: &mut Remedy, error: &FixError) {
@@ -286,8 +294,12 @@ fn text(remedy: &Remedy) -> String {
     match remedy.state {
         State::Refused => text.push_str(&refusal(remedy)),
         State::Configured => {
-            text.push_str("  Nothing to change: the files have it already, or nothing in them causes it.\n");
+            text.push_str("  Nothing to change: the files have it already.\n");
             text.push_str(&effect(remedy));
+        }
+        State::Absent => {
+            let why = "Nothing to change: no file that this command knows sets it. If it was removed a moment ago, reboot or log in again.";
+            text.push_str(&finding_text::indented(why, "  "));
         }
         State::ByHand => {
             text.push_str("  Set this in /etc/nixos/configuration.nix, then run: sudo nixos-rebuild boot\n");
