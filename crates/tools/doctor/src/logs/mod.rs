@@ -184,6 +184,11 @@ impl LogReader {
         decode::decode(bytes)
     }
 
+    /// Text of a log that is decoded already, without terminal escapes and NUL bytes.
+    pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+        decode::plain(text)
+    }
+
     /// Parses a log.
     pub fn read(&self, log: &str) -> Log {
         let mut found = Log::default();

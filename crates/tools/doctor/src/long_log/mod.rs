@@ -114,7 +114,7 @@ impl<'r> Selector<'r> {
     }
 
     fn select(&self, block: &str) -> Selected {
-        let block: Cow<'_, str> = LogReader::decode(block.as_bytes());
+        let block: Cow<'_, str> = LogReader::plain(block);
         let mut matches: Vec<Match> = Vec::new();
         self.scanner.scan(&block, |hit| {
             let index = hit.pattern;
