@@ -208,6 +208,19 @@ pub(crate) const FAMILIES: &[Family] = &[
         ..MATVEC8
     },
     Family {
+        aliases: source!(
+            "lm_tiles.wgsl",
+            "lm_weights_compact.wgsl",
+            "lm_compact_units.wgsl",
+            "lm_grid_global.wgsl",
+            "lm_grid_none.wgsl"
+        ),
+        variants: variants! {
+            "lm_matvec8_i8_iq3_s": FORMAT = 26;
+        },
+        ..MATVEC8
+    },
+    Family {
         aliases: source!("lm_tiles.wgsl", "lm_chunks.wgsl", "lm_weights.wgsl"),
         variants: variants! {
             "lm_matmul_f32": FORMAT = 0;
