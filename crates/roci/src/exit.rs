@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use roci_hal::uri::UriErrorKind;
 
+use crate::commands::doctor::DoctorError;
 use crate::error::CliError;
 
 /// How the command ended.
@@ -35,7 +36,10 @@ impl ExitStatus {
         (Self::Error, "usage or internal error"),
         (Self::NoDevice, "a device is not available"),
         (Self::DeviceFailed, "a device failed or timed out"),
-        (Self::NotStarted, "`roci emu exec` could not start the program; otherwise its exit code is passed on"),
+        (
+            Self::NotStarted,
+            "`roci emu exec` or `roci doctor watch` could not start the program; otherwise its exit code is passed on",
+        ),
         (Self::Interrupted, "interrupted by Ctrl-C or SIGTERM"),
     ];
 
@@ -81,6 +85,7 @@ impl From<&CliError> for ExitStatus {
             CliError::Onnx(error) => error.status(),
             CliError::Language(error) => error.status(),
             CliError::Matrix(error) => error.status(),
+            CliError::Doctor(DoctorError::NotStarted { .. }) => Self::NotStarted,
             CliError::Output(_)
             | CliError::File { .. }
             | CliError::UnknownDriver { .. }

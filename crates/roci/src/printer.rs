@@ -112,6 +112,11 @@ impl Printer {
         (AutoStream::new(io::stdout(), self.stdout), AutoStream::new(io::stderr(), self.stderr))
     }
 
+    /// Standard output and standard error as they are, for the output of another program.
+    pub(crate) fn raw_streams(&self) -> (impl Write + Send + use<>, impl Write + Send + use<>) {
+        (io::stdout(), io::stderr())
+    }
+
     /// Whether progress may be drawn on standard error.
     pub(crate) fn draws_progress(&self) -> bool {
         self.progress

@@ -30,7 +30,8 @@ fn stderr(output: &Output) -> String {
 fn json(output: &Output, schema: &str) -> Value {
     let value: Value = serde_json::from_slice(&output.stdout).expect("standard output is one JSON value");
     assert_eq!(value["schema"], schema);
-    let version = if ["roci.devices", "roci.env", "roci.run"].contains(&schema) { 1 } else { 2 };
+    let first = ["roci.devices", "roci.doctor.fix", "roci.doctor.fix.undo", "roci.env", "roci.run"];
+    let version = if first.contains(&schema) { 1 } else { 2 };
     assert_eq!(value["version"], version, "{schema}");
     value
 }

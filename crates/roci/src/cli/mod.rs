@@ -33,7 +33,9 @@ pub(crate) use bench::{BenchArgs, BenchOutput};
 use compute::{DEMO_EXAMPLES, DEVICES_EXAMPLES, VERIFY_ROUTE_EXAMPLES};
 pub(crate) use compute::{DemoArgs, DevicesArgs, VerifyRouteArgs};
 use doctor::DOCTOR_EXAMPLES;
-pub(crate) use doctor::{DoctorArgs, DoctorCommand, DoctorExplainArgs, DoctorRulesArgs};
+pub(crate) use doctor::{
+    DoctorArgs, DoctorCommand, DoctorExplainArgs, DoctorFixArgs, DoctorRulesArgs, DoctorWatchArgs,
+};
 use embed::{EMBED_EXAMPLES, RERANK_EXAMPLES};
 pub(crate) use embed::{EmbedArgs, RerankArgs, TextModelArgs};
 use emu::EMU_EXAMPLES;

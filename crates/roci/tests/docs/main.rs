@@ -200,8 +200,10 @@ fn commands_name_verbs_and_flags_that_exist() {
                 continue;
             }
             let rest: Vec<&str> = words.take_while(|word| !matches!(*word, "|" | "#" | "--" | "&&" | ";")).collect();
-            let below =
-                rest.first().copied().filter(|word| help(&[verb, word]).is_some_and(|_| matches!(verb, "emu" | "lab")));
+            let below = rest
+                .first()
+                .copied()
+                .filter(|word| help(&[verb, word]).is_some_and(|_| matches!(verb, "doctor" | "emu" | "lab")));
             let Some(text) = help(&below.map_or(vec![verb], |below| vec![verb, below])) else {
                 problems.push(format!("{}: `{code}`: there is no verb `{verb}`", page.display()));
                 continue;

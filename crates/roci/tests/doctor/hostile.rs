@@ -16,7 +16,11 @@ use super::{analyze, machine};
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn pipe(path: &Path) {
-    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+    node(path, FileType::Fifo);
+}
+
+fn node(path: &Path, kind: FileType) {
+    mknodat(CWD, path, kind, Mode::RUSR | Mode::WUSR, 0).expect("a node");
 }
 
 /// Waits for the end of a command, and fails after [`TIMEOUT`].
@@ -58,6 +62,29 @@ fn a_pipe_instead_of_a_file_does_not_block() {
         let output = ends(command(&["doctor", "--root", root, "--report", report]));
         assert!(matches!(output.status.code(), Some(0 | 1)), "{file}: {}", stderr(&output));
         assert!(stdout(&output).contains("0000:03:00.0"), "{file}: {}", stdout(&output));
+    }
+}
+
+#[test]
+fn a_tree_of_pipes_or_sockets_does_not_block() {
+    for kind in [FileType::Fifo, FileType::Socket] {
+        let folder = tempfile::tempdir().expect("a folder");
+        machine(folder.path());
+        let mut open = vec![folder.path().to_owned()];
+        while let Some(path) = open.pop() {
+            let metadata = path.symlink_metadata().expect("it exists");
+            if metadata.is_dir() {
+                open.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+            } else if metadata.is_file() {
+                fs::remove_file(&path).expect("it exists");
+                node(&path, kind);
+            }
+        }
+        let root = folder.path().to_str().expect("its name is text");
+        for arguments in [&["doctor", "-v", "--root", root][..], &["doctor", "fix", "--root", root]] {
+            let output = ends(command(arguments));
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {}", stderr(&output));
+        }
     }
 }
 
@@ -111,19 +138,24 @@ fn secrets_are_masked_in_every_output() {
         fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
         fs::write(path, text).expect("a file");
     }
+    let grub = "GRUB_CMDLINE_LINUX_DEFAULT=\"amdgpu.gpu_recovery=0 rd.iscsi.password=PLANTED\"\n";
+    fs::create_dir_all(folder.path().join("etc/default")).expect("a folder");
+    fs::write(folder.path().join("etc/default/grub"), grub).expect("a file");
     let place = |name: &str| folder.path().join(name).to_str().expect("its name is text").to_owned();
     let (root, capture, report, log) = (place(""), place("capture.json"), place("report"), place("var/log/dmesg"));
+    let page = place("page.html");
     // A user's rule shows the value that it matches.
     let rules = folder.path().join("rules");
     fs::create_dir(&rules).expect("a folder");
     let rule = "[[rule]]\nid = \"MY-01\"\ntitle = \"Mine: {cmdline.serialno}\"\nseverity = \"low\"\nconfidence = \"D\"\n\
                 when = { \"cmdline.serialno\" = \"present\" }\nmeaning = \"x\"\nsteps = [{ say = \"x\" }]\nreboot = \"none\"\n\
+                fix = [{ remove_parameter = \"amdgpu.gpu_recovery\" }]\n\
                 sources = [\"https://example.org\"]\nfires = [{ \"cmdline.serialno\" = \"1\" }]\nsilent = [{ \"cmdline.quiet\" = \"\" }]\n";
     fs::write(rules.join("mine.toml"), rule).expect("a file");
     let rules = rules.to_str().expect("its name is text");
     let machine = ["doctor", "--rules", rules, "--root", &root];
     let mut outputs = Vec::new();
-    for more in [&["-v"][..], &["--json"], &["--capture", &capture], &["--report", &report]] {
+    for more in [&["-v"][..], &["--json"], &["--capture", &capture], &["--report", &report, "--html", &page]] {
         let output = roci(&[&machine, more].concat());
         assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
         outputs.push(stdout(&output) + &stderr(&output));
@@ -134,7 +166,13 @@ fn secrets_are_masked_in_every_output() {
         let output = roci(&[&["doctor", "--rules", rules, "--snapshot", &capture], more].concat());
         outputs.push(stdout(&output) + &stderr(&output));
     }
-    for file in [capture.clone(), format!("{report}.md"), format!("{report}.json")] {
+    for more in [&[][..], &["--json"]] {
+        let output = roci(&[&["doctor", "--rules", rules, "fix", "--root", &root], more].concat());
+        let text = stdout(&output) + &stderr(&output);
+        assert!(text.contains("GRUB_CMDLINE_LINUX_DEFAULT="), "{text}");
+        outputs.push(text);
+    }
+    for file in [capture.clone(), format!("{report}.md"), format!("{report}.json"), page.clone()] {
         outputs.push(fs::read_to_string(file).expect("it was written"));
     }
     for output in &outputs {
@@ -142,7 +180,53 @@ fn secrets_are_masked_in_every_output() {
         assert_eq!(at, None, "a secret");
     }
     assert!(outputs[0].contains("Mine: MASKED"), "{}", outputs[0]);
-    assert!(outputs[8].contains("serialno") && outputs[8].contains("amdgpu.dc"), "{}", outputs[8]);
+    assert!(outputs[10].contains("serialno") && outputs[10].contains("amdgpu.dc"), "{}", outputs[10]);
     let value = json(&roci(&["doctor", "--json", "--log", &log]), "roci.doctor.log");
     assert!(value["failures"].is_array(), "{value}");
+}
+
+#[test]
+fn names_and_addresses_are_masked_in_what_is_published() {
+    let folder = tempfile::tempdir().expect("a folder");
+    machine(folder.path());
+    for (path, text) in [
+        ("etc/os-release", "ID=nauvoo\nPRETTY_NAME=\"Nauvoo\"\n"),
+        ("proc/sys/kernel/hostname", "rocihost\n"),
+        ("etc/passwd", "holden:x:1000:1000::/home/holden:/bin/bash\nnauvoo:x:1001:1001::/home/nauvoo:/bin/bash\n"),
+        (
+            "var/log/dmesg",
+            "rocihost kernel: amdgpu: vgholden rocihost7 2001:db8:1:2:3:4:5:6 fd00:7::9 [2a02:8071::1] nauvoo amdgpu: \
+             10.1.2.3 /home/holden/m.gguf holden@example.org\n",
+        ),
+        ("etc/environment", "HSA_HOLDENS=1\nOLLAMA_MODELS=/srv/holden/models\nOLLAMA_HOST=rocihost:11434\n"),
+    ] {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+    let place = |name: &str| folder.path().join(name).to_str().expect("its name is text").to_owned();
+    let (capture, report, page) = (place("capture.json"), place("report"), place("page.html"));
+    let root = place("");
+    let output = roci(&["doctor", "--root", &root, "--capture", &capture, "--report", &report, "--html", &page]);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+    for file in [capture, format!("{report}.md"), format!("{report}.json"), page] {
+        let text = fs::read_to_string(&file).expect("it was written").replace(&root, "").to_lowercase();
+        for name in [
+            "/home/holden",
+            "vgholden",
+            "srv/holden",
+            "rocihost",
+            "2001:db8",
+            "fd00:7",
+            "2a02:8071",
+            "10.1.2.3",
+            "example.org",
+        ] {
+            let at = text.find(name).map(|at| &text[at.saturating_sub(60)..(at + 40).min(text.len())]);
+            assert_eq!(at, None, "{name} in {file}");
+        }
+        // The distribution keeps its name, and the user of that name does not.
+        assert!(text.contains("nauvoo"), "{file}");
+        assert!(!text.contains("nauvoo amdgpu"), "{file}");
+    }
 }

@@ -1,6 +1,10 @@
 //! `roci doctor` as a process: verdicts and exit codes, for machines that are trees of files.
 
+mod fix;
 mod hostile;
+#[path = "../../../tools/doctor/tests/common/mod.rs"]
+mod machines;
+mod watch;
 
 use std::fs;
 use std::io::Write as _;
@@ -68,7 +72,10 @@ fn the_verdict_is_printed_first() {
 #[test]
 fn a_machine_without_a_gpu_is_a_problem() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = roci(&["doctor", "--root", folder.path().to_str().expect("its name is text")]);
+    let name = folder.path().to_str().expect("its name is text");
+    assert_error(&roci(&["doctor", "--root", name]), 2, "has none of the folders of a machine", "/sys");
+    fs::create_dir(folder.path().join("etc")).expect("a folder");
+    let output = roci(&["doctor", "--root", name]);
     assert_code(&output, 1);
     assert!(stdout(&output).contains("AMD GPU"), "{}", stdout(&output));
 }
@@ -114,6 +121,9 @@ fn rules_are_listed_and_explained() {
     assert!(value["rules"].as_array().expect("a list").len() >= 150);
     let some = roci(&["doctor", "rules", "override"]);
     assert!(stdout(&some).contains("OVR-"), "{}", stdout(&some));
+    let none = roci(&["doctor", "rules", "no-such-word"]);
+    assert_code(&none, 1);
+    assert!(stderr(&none).contains("no rule has `no-such-word`"), "{}", stderr(&none));
     let one = roci(&["doctor", "explain", "ovr-04"]);
     assert_code(&one, 0);
     assert!(stdout(&one).starts_with("OVR-04 "), "{}", stdout(&one));
@@ -170,4 +180,41 @@ fn invalid_input_is_an_error_of_one_line_with_a_remedy() {
     let name = file.path().to_str().expect("its name is text");
     assert_error(&roci(&["doctor", "--snapshot", name]), 2, "is not a snapshot", "--capture");
     assert_error(&roci(&["devices", "--driver", "cuda"]), 2, "there is no driver `cuda`", "vulkan");
+}
+
+/// The nine machines of the doctor's tests.
+const MACHINES: &[&str] = &[
+    "bc250-patched",
+    "bc250-stock",
+    "container-without-devices",
+    "igpu-and-dgpu",
+    "mi210",
+    "no-amd-gpu",
+    "rx5600xt-override",
+    "rx7900xtx-healthy",
+    "strix-halo-bad-mes",
+];
+
+#[test]
+fn every_machine_is_told_in_full_by_each_form_of_output() {
+    for name in MACHINES {
+        let folder = tempfile::tempdir().expect("a folder");
+        machines::lay_out(name, folder.path());
+        let root = folder.path().to_str().expect("its name is text");
+        let page = tempfile::NamedTempFile::new().expect("a file");
+        let short = roci(&["doctor", "--root", root]);
+        let long = roci(&["doctor", "-v", "--root", root, "--html", page.path().to_str().expect("its name is text")]);
+        let (short, long) = (stdout(&short), stdout(&long));
+        let verdict = short.lines().next().expect("a verdict");
+        assert_eq!(long.lines().next(), Some(verdict), "{name}");
+        assert!(long.lines().count() > short.lines().count() + 20, "{name}: -v says more\n{long}");
+        for part in ["Looked at:", "/sys/bus/pci/devices", "kernel.release"] {
+            assert!(long.contains(part), "{name}: {part} is missing\n{long}");
+        }
+        let page = fs::read_to_string(page.path()).expect("it was written");
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{name}: {page}");
+        if *name == "no-amd-gpu" {
+            assert!(short.contains("Looked at:") && short.contains("display devices of others: 8086:9a49"), "{short}");
+        }
+    }
 }

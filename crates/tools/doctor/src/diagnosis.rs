@@ -4,6 +4,7 @@ use roci_base::renamed_key;
 use serde::Serialize;
 
 use crate::conclusion::{Cause, Certainty, ranked};
+use crate::examined::{Examined, examined};
 use crate::facts::{Facts, Table};
 use crate::known_good::{KnownGood, known_good};
 use crate::logs::LogReader;
@@ -31,6 +32,8 @@ pub struct Diagnosis {
     /// Drivers that were queried for devices and failed.
     #[serde(flatten, serialize_with = "failed_probes::serialize")]
     pub failed_probes: Vec<FailedProbe>,
+    /// Places that were looked at.
+    pub examined: Vec<Examined>,
     /// Files that exist but could not be read.
     pub unreadable: Vec<String>,
 }
@@ -140,6 +143,7 @@ impl Diagnosis {
             gpus,
             findings,
             failed_probes: failed_probes(&snapshot.probes),
+            examined: examined(snapshot, &facts),
             unreadable: snapshot.unreadable.clone(),
         }
     }

@@ -27,16 +27,16 @@ impl Identity {
         let mut users: Vec<_> = ["USER", "LOGNAME", "SUDO_USER"].into_iter().filter_map(variable).collect();
         let passwd = root.text("/etc/passwd").unwrap_or_default();
         users.extend(passwd.lines().filter_map(person).map(str::to_owned));
-        // Names of distributions and services do not identify a person.
-        let release = root.text("/etc/os-release").unwrap_or_default().to_lowercase();
-        let tells = |name: &String| !release.contains(&name.to_lowercase()) && !SERVICES.contains(&name.as_str());
-        users.retain(tells);
-        Self { host: host.filter(tells), users, home: variable("HOME") }
+        // Names of services do not identify a person.
+        users.retain(|name| !SERVICES.contains(&name.as_str()));
+        users.sort();
+        users.dedup();
+        Self { host, users, home: variable("HOME") }
     }
 }
 
 /// The name in a line of `/etc/passwd`, if the account is a person's.
-fn person(line: &str) -> Option<&str> {
+pub(crate) fn person(line: &str) -> Option<&str> {
     let mut fields = line.split(':');
     let (name, number) = (fields.next()?, fields.nth(1)?.parse::<u32>().ok()?);
     (1000..60_000).contains(&number).then_some(name)

@@ -10,13 +10,16 @@
 mod command_line;
 mod conclusion;
 mod diagnosis;
+mod examined;
 mod facts;
 mod failures;
 pub mod finding_text;
+pub mod fix;
 mod identity;
 mod kernel_log;
 mod known_good;
 mod logs;
+mod long_log;
 mod mask;
 mod memory;
 mod pattern;
@@ -28,9 +31,12 @@ mod scan;
 mod secrets;
 mod snapshot;
 mod value;
+mod vocabulary;
+mod watch;
 
 pub use conclusion::{Cause, Certainty, Conclusion, ExcludedCause, ExplainedCause, LogFact, NextCheck};
 pub use diagnosis::{Diagnosis, FailedProbe, GpuDiagnosis, GpuNames};
+pub use examined::Examined;
 pub use facts::{Fact, Facts, Table};
 pub use failures::Failure;
 pub use identity::Identity;
@@ -38,7 +44,7 @@ pub use known_good::{KnownGood, known_good};
 pub use logs::{Event, Log, LogReader, Vendor};
 pub use mask::{Masked, mask};
 pub use memory::{Memory, Pool, memory};
-pub use report::markdown;
+pub use report::{html, markdown, sections};
 pub use root::Root;
 pub use routes::{Route, RouteKind, routes};
 pub use rules::{
@@ -47,3 +53,4 @@ pub use rules::{
 };
 pub use snapshot::{Gpu, Probe, ProbedDevice, Probes, Snapshot, Target};
 pub use value::compare;
+pub use watch::{Explanation, Watcher};

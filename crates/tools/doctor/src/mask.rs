@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::identity::Identity;
 use crate::secrets::{self, MASKED};
+use crate::vocabulary::is_common;
 
 /// A masked value, and what was masked.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ struct Mask {
     what: &'static str,
     pattern: Regex,
     instead: &'static str,
+    /// Whether it is about the name of a user or a host.
+    is_name: bool,
     /// Whether a match does not identify a person and is kept.
     keeps: fn(&str) -> bool,
 }
@@ -45,17 +48,20 @@ pub fn mask<T: Serialize + DeserializeOwned>(value: &T, identity: &Identity) -> 
     let mut taken = BTreeMap::new();
     let mut json = serde_json::to_value(value).map_err(|error| error.to_string())?;
     let host = hosts()?;
-    each_text(&mut json, "", &mut |name, text| {
+    each_text(&mut json, &mut Vec::new(), &mut |path, text| {
+        let name = path.last().map_or("", String::as_str);
         *text = if secrets::is_secret(name) { MASKED.to_owned() } else { secrets::masked(text).into_owned() };
         // Most secrets were masked when they were read.
         let secrets = text.matches(MASKED).count();
         if secrets > 0 {
             *taken.entry("secret or kernel parameter").or_insert(0) += secrets;
         }
-        cover(text, &masks, &mut taken);
+        // A user can have the name of a distribution, a chip or a driver.
+        let stays = is_product(path);
+        cover(text, masks.iter().filter(|mask| !(stays && mask.is_name)), &mut taken);
         // The whole value of a variable such as OLLAMA_HOST is an address.
         if ["HOST", "ADDR", "URL"].iter().any(|word| name.contains(word)) {
-            cover(text, &host, &mut taken);
+            cover(text, host.iter(), &mut taken);
         }
     });
     let value = serde_json::from_value(json).map_err(|error| error.to_string())?;
@@ -63,7 +69,8 @@ pub fn mask<T: Serialize + DeserializeOwned>(value: &T, identity: &Identity) -> 
 }
 
 fn mask_of(what: &'static str, pattern: &str, instead: &'static str, keeps: fn(&str) -> bool) -> Result<Mask, String> {
-    Ok(Mask { what, pattern: Regex::new(pattern).map_err(|error| error.to_string())?, instead, keeps })
+    let is_name = matches!(what, "host name" | "user name");
+    Ok(Mask { what, pattern: Regex::new(pattern).map_err(|error| error.to_string())?, instead, is_name, keeps })
 }
 
 /// Host names in strings that are addresses as a whole.
@@ -119,8 +126,12 @@ fn masks(identity: &Identity) -> Result<Vec<Mask>, String> {
     // Mount points have the names of owners or contents; `/mnt/c` is the same on every WSL.
     add("disk", r"/media/[^/\s:]+(?:/[^/\s:]+)?", "/media/DISK")?;
     add("disk", r"/mnt/[^/\s:]{2,}", "/mnt/DISK")?;
-    // A name inside a longer word is another word; `fedora_ceres` is not.
-    let edged = |name: &str| format!(r"(?i)(?P<front>^|[^A-Za-z0-9]){}(?P<back>$|[^A-Za-z0-9])", regex::escape(name));
+    // A name that is part of a common word is masked as a whole word only: `fedora_tim`, but not
+    // `timeout`. All others are masked inside words too: `vgnaomi`.
+    let edged = |name: &str| match is_common(name) {
+        true => format!(r"(?i)(?P<front>^|[^A-Za-z0-9]){}(?P<back>$|[^A-Za-z0-9])", regex::escape(name)),
+        false => format!(r"(?i)(?P<front>){}(?P<back>)", regex::escape(name)),
+    };
     let host = identity.host.as_deref().unwrap_or_default();
     let hosts = [host, host.split('.').next().unwrap_or_default()].map(str::to_owned);
     // Twice: two adjacent names share the space between them.
@@ -145,6 +156,7 @@ fn masks(identity: &Identity) -> Result<Vec<Mask>, String> {
     add("network address", &format!(r"{first}(?::{group}){{7}}\b"), "IP")?;
     add("network address", &format!(r"{first}(?::{group}){{0,6}}::{group}(?::{group}){{0,6}}\b"), "IP")?;
     add("network address", &format!(r"{first}(?::{group}){{0,6}}::/"), "IP/")?;
+    add("network address", &format!(r"{first}(?::{group}){{1,6}}::(?P<back>$|[^\w:])"), "IP${back}")?;
     add("network address", r"(?i)::ffff:(?:\d{1,3}\.){3}\d{1,3}\b", "IP")?;
     add("hardware address", &format!(r"\b(?:{hex}{{2}}:){{5}}{hex}{{2}}\b"), "MAC")?;
     add("mail address", r"\b[\w.+-]+@[\w-]+\.[\w.]+\b", "MAIL")?;
@@ -163,7 +175,7 @@ fn masks(identity: &Identity) -> Result<Vec<Mask>, String> {
     Ok(all)
 }
 
-fn cover(text: &mut String, masks: &[Mask], taken: &mut BTreeMap<&'static str, usize>) {
+fn cover<'m>(text: &mut String, masks: impl Iterator<Item = &'m Mask>, taken: &mut BTreeMap<&'static str, usize>) {
     for mask in masks {
         let is_masked = |found: &str| found.ends_with("/USER") || found.ends_with("/DISK") || (mask.keeps)(found);
         let mut hits = 0;
@@ -184,12 +196,28 @@ fn cover(text: &mut String, masks: &[Mask], taken: &mut BTreeMap<&'static str, u
     }
 }
 
-/// Visits every string, with the name of its field.
-pub(crate) fn each_text(value: &mut Value, name: &str, change: &mut impl FnMut(&str, &mut String)) {
+/// Whether a field of a snapshot names a product: what it contains was not chosen by the user.
+fn is_product(path: &[String]) -> bool {
+    let path: Vec<_> = path.iter().map(String::as_str).collect();
+    match path.as_slice() {
+        ["os" | "cpu" | "board" | "bios", ..] | ["kernel", "release"] | ["arch"] => true,
+        ["gpus", field, ..] => matches!(*field, "name" | "target" | "forced" | "driver" | "pci" | "pci_id"),
+        _ => false,
+    }
+}
+
+/// Visits every string, with the names of the fields that lead to it.
+pub(crate) fn each_text(value: &mut Value, path: &mut Vec<String>, change: &mut impl FnMut(&[String], &mut String)) {
     match value {
-        Value::String(text) => change(name, text),
-        Value::Array(values) => values.iter_mut().for_each(|value| each_text(value, name, change)),
-        Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| each_text(value, name, change)),
+        Value::String(text) => change(path, text),
+        Value::Array(values) => values.iter_mut().for_each(|value| each_text(value, path, change)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                path.push(name.clone());
+                each_text(value, path, change);
+                path.pop();
+            }
+        }
         _ => {}
     }
 }
@@ -215,7 +243,7 @@ mod tests {
             text.value,
             "HOST kernel: root=UUID=UUID USER /home/USER/x /home/USER/y MAC MAIL Serial: SERIAL nfsroot=MASKED rd.lvm.lv=fedora_HOST/root root=PARTUUID=UUID [IP%eth0] IP IP IP/48 IP"
         );
-        assert_eq!(text.taken.values().sum::<usize>(), 16);
+        assert_eq!(text.taken.values().sum::<usize>(), 16, "{:?}", text.taken);
         assert!(text.describe().contains("2 x home folder"), "{}", text.describe());
     }
 
@@ -241,6 +269,32 @@ mod tests {
         assert_eq!(env("OLLAMA_HOST", "0.0.0.0"), "0.0.0.0");
         assert_eq!(env("OLLAMA_HOST", "localhost:11434"), "localhost:11434");
         assert_eq!(env("HSA_OVERRIDE_GFX_VERSION", "10.3.0"), "10.3.0");
+    }
+
+    #[test]
+    fn names_inside_words_are_masked_unless_the_word_is_common() {
+        let identity = Identity { host: Some("desk".into()), users: vec!["naomi".into(), "tim".into()], home: None };
+        let text = "vgnaomi NaomiPC1 /dev/mapper/vg_tim-root timeout tim.local ring gfx timed out desktop desk-7 2a02:8071:5::";
+        let found = mask(&text.to_owned(), &identity).expect("it is text before and after").value;
+        assert_eq!(
+            found,
+            "vgUSER USERPC1 /dev/mapper/vg_USER-root timeout USER.local ring gfx timed out desktop HOST-7 IP"
+        );
+    }
+
+    #[test]
+    fn a_user_with_the_name_of_the_distribution_is_masked_elsewhere() {
+        let identity = Identity { host: Some("fedora".into()), users: vec!["arch".into()], home: None };
+        let machine = serde_json::json!({
+            "os": {"id": "arch", "like": ["fedora"]}, "kernel": {"release": "6.1-arch1"},
+            "service": {"user": "arch"}, "kernel_log": "fedora kernel: arch", "gpus": [{"name": "Arch", "node": "arch"}],
+        });
+        let found = mask(&machine, &identity).expect("it is data before and after").value;
+        let expected = serde_json::json!({
+            "os": {"id": "arch", "like": ["fedora"]}, "kernel": {"release": "6.1-arch1"},
+            "service": {"user": "USER"}, "kernel_log": "HOST kernel: USER", "gpus": [{"name": "Arch", "node": "USER"}],
+        });
+        assert_eq!(found, expected);
     }
 
     #[test]

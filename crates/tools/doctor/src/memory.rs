@@ -18,7 +18,7 @@ const PAGE: u64 = 4096;
 const RESERVE: u64 = 4 * GIB;
 
 /// Memory of a GPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Memory {
     /// Bytes that a program can use.
@@ -29,6 +29,8 @@ pub struct Memory {
     pub why: String,
     /// Bytes that the limit can be raised to, if worthwhile.
     pub target: Option<u64>,
+    /// Kernel parameters that raise the limit, if nothing has to be done first.
+    pub parameters: Vec<String>,
     /// Steps that raise the limit, by the kernel command line.
     pub raise: Vec<Step>,
     /// Alternative steps, by module options.
@@ -58,7 +60,7 @@ pub fn memory(facts: &Facts, gpu: usize) -> Option<Memory> {
     if card.first("gpu.apu") != Some("true") {
         let usable = vram.or(kfd)?;
         let why = "it is the card's own memory".to_owned();
-        return Some(Memory { usable, pools, why, target: None, raise: vec![], raise_by_module: vec![] });
+        return Some(Memory { usable, pools, why, ..Memory::default() });
     }
     let ram: u64 = facts.machine.first("memory.ram")?.parse().ok()?;
     let (largest, mut why) = match (gtt, vram) {
@@ -78,7 +80,7 @@ pub fn memory(facts: &Facts, gpu: usize) -> Option<Memory> {
             why.push_str(", because kernels before 6.10 give it the carve-out alone");
         }
     }
-    let mut memory = Memory { usable, pools, why, target: None, raise: vec![], raise_by_module: vec![] };
+    let mut memory = Memory { usable, pools, why, ..Memory::default() };
     memory.raise(facts, card, ram, vram.unwrap_or(0));
     Some(memory)
 }
@@ -114,7 +116,12 @@ impl Memory {
             }
         }
         let options = options(facts, target);
-        let words = options.iter().map(|(module, option)| format!("{module}.{option}")).collect::<Vec<_>>().join(" ");
+        let parameters: Vec<_> = options.iter().map(|(module, option)| format!("{module}.{option}")).collect();
+        let words = parameters.join(" ");
+        // A limit above the RAM that is left would be dangerous.
+        if !carved {
+            self.parameters = parameters;
+        }
         self.raise = before.clone();
         self.raise.extend(command_line(facts, &words));
         self.raise_by_module = before;
@@ -246,6 +253,7 @@ mod tests {
         assert!(line.contains("ttm.pages_limit=7077888 ttm.page_pool_size=7077888"), "{line}");
         assert_eq!(found.raise_by_module.last(), Some(&Step::Run("sudo mkinitcpio -P".into())));
         assert!(!line.contains("gttsize"), "{line}");
+        assert_eq!(found.parameters, ["ttm.pages_limit=7077888", "ttm.page_pool_size=7077888"]);
     }
 
     #[test]
@@ -259,6 +267,7 @@ mod tests {
     fn a_large_carve_out_must_be_reduced_first() {
         let found = apu(8 * GIB, 16 * GIB, &[("memory.ram", "17179869184"), NEW, ("boot.loader", "rpm-ostree")]);
         assert_eq!((found.usable, found.target), (16 * GIB, Some(27 * GIB)));
+        assert!(found.parameters.is_empty(), "the carve-out comes first");
         assert!(matches!(&found.raise[0], Step::Say(text) if text.contains("UMA")), "{:?}", found.raise);
         assert!(matches!(&found.raise[1], Step::Run(line) if line.starts_with("sudo rpm-ostree kargs --append")));
     }

@@ -132,6 +132,14 @@ impl Root {
         self.path(path).symlink_metadata().is_ok()
     }
 
+    /// The only user who is a person, as far as `/etc/passwd` tells.
+    pub(crate) fn only_person(&self) -> Option<String> {
+        let text = self.text("/etc/passwd")?;
+        let mut people = text.lines().filter_map(crate::identity::person);
+        let first = people.next()?;
+        people.next().is_none().then(|| first.to_owned())
+    }
+
     /// Last component of a link's target.
     pub(crate) fn link_name(&self, path: &str) -> Option<String> {
         let target = fs::read_link(self.path(path)).ok()?;

@@ -13,6 +13,8 @@ use crate::pattern::Pattern;
 /// Chunk size for long lines. Each chunk is extended by [`MARGIN`] on both sides.
 const CHUNK: usize = 16 << 10;
 const MARGIN: usize = 4 << 10;
+/// Logs below this size, in bytes, are searched faster than the DFA for them is built.
+const SHORT: usize = 1 << 20;
 
 /// A pattern that matches within a line.
 #[derive(Clone, Debug)]
@@ -62,6 +64,8 @@ pub(crate) struct Scanner {
     words: Vec<String>,
     /// Finds the literals; built for the first nonempty log.
     finder: OnceLock<Option<AhoCorasick>>,
+    /// The same for short logs.
+    short_finder: OnceLock<Option<AhoCorasick>>,
     /// For each literal, the patterns that require it.
     owners: Vec<Vec<usize>>,
     /// Patterns without a literal; they are tried on every line.
@@ -105,20 +109,31 @@ impl Scanner {
                 owners[at].push(index);
             }
         }
-        Self { patterns, words, finder: OnceLock::new(), owners, without_literals }
+        Self { patterns, words, finder: OnceLock::new(), short_finder: OnceLock::new(), owners, without_literals }
     }
 
-    fn finder(&self) -> Option<&AhoCorasick> {
-        // The DFA is twice as fast. Building it fails only if the patterns exceed memory.
+    /// The searcher for a log of this many bytes.
+    fn finder(&self, length: usize) -> Option<&AhoCorasick> {
+        // The DFA searches twice as fast as an NFA, but takes ten times as long to build. Building
+        // it fails only if the patterns exceed memory.
+        let (finder, kind) = match length < SHORT {
+            true => (&self.short_finder, AhoCorasickKind::NoncontiguousNFA),
+            false => (&self.finder, AhoCorasickKind::DFA),
+        };
         let mut builder = AhoCorasick::builder();
-        builder.ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA));
-        self.finder.get_or_init(|| builder.build(&self.words).ok()).as_ref()
+        builder.ascii_case_insensitive(true).kind(Some(kind));
+        finder.get_or_init(|| builder.build(&self.words).ok()).as_ref()
     }
 
     /// Patterns that are tried on every line.
     #[cfg(test)]
     pub(crate) fn without_literals(&self) -> impl Iterator<Item = &str> {
         self.without_literals.iter().map(|index| self.patterns[*index].pattern.text())
+    }
+
+    /// All patterns, by index.
+    pub(crate) fn patterns(&self) -> &[LogPattern] {
+        &self.patterns
     }
 
     pub(crate) fn pattern(&self, index: usize) -> &LogPattern {
@@ -146,20 +161,21 @@ impl Scanner {
         };
         let mut lines = LineCursor::of(log);
         if self.without_literals.is_empty() {
-            for hit in self.finder().into_iter().flat_map(|finder| finder.find_overlapping_iter(log)) {
+            for hit in self.finder(log.len()).into_iter().flat_map(|finder| finder.find_overlapping_iter(log)) {
                 let chunk = lines.chunk(hit.start());
                 self.owners[hit.pattern().as_usize()].iter().for_each(|index| try_chunk(*index, chunk));
             }
             return;
         }
         // With a pattern that needs every line, go line by line to keep the order.
+        let finder = self.finder(log.len());
         let mut start = 0;
         while start < log.len() {
             let end = memchr(b'\n', &log.as_bytes()[start..]).map_or(log.len(), |end| start + end);
             for at in (start..=end).step_by(CHUNK) {
                 self.without_literals.iter().for_each(|index| try_chunk(*index, lines.chunk(at)));
             }
-            for hit in self.finder().into_iter().flat_map(|finder| finder.find_overlapping_iter(&log[start..end])) {
+            for hit in finder.into_iter().flat_map(|finder| finder.find_overlapping_iter(&log[start..end])) {
                 let chunk = lines.chunk(start + hit.start());
                 self.owners[hit.pattern().as_usize()].iter().for_each(|index| try_chunk(*index, chunk));
             }

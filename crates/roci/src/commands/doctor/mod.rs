@@ -1,13 +1,16 @@
 //! `roci doctor`: diagnoses this machine, another machine's snapshot, or a log.
 
 mod error;
+mod fix;
 mod print;
 mod probes;
+mod report;
 mod rules;
 mod verify;
+mod watch;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use roci_doctor::{Conclusion, Diagnosis, Identity, LogReader, Root, RuleSet, Snapshot};
 use roci_probe::verify::RouteReport;
@@ -40,19 +43,6 @@ struct LogReport<'a> {
     conclusion: &'a Conclusion,
 }
 
-/// The report for a bug tracker as JSON.
-#[derive(Serialize)]
-struct BugReport<'a> {
-    schema: &'static str,
-    version: u32,
-    program: &'static str,
-    #[serde(flatten)]
-    diagnosis: &'a Diagnosis,
-    /// The results of `--verify`; null without it.
-    verified: Option<&'a [RouteReport]>,
-    snapshot: &'a Snapshot,
-}
-
 const PROGRAM: &str = concat!("roci ", env!("CARGO_PKG_VERSION"));
 
 /// Analyzes a machine, a snapshot or a log, or prints rules.
@@ -61,38 +51,76 @@ pub(crate) fn run(arguments: &DoctorArgs, drivers: &DriverArgs, printer: &Printe
         return Err(DoctorError::MisplacedOption { option }.into());
     }
     let environment = environment();
-    let rule_set = rule_set(arguments, &environment)?;
-    let as_json = arguments.json();
-    match &arguments.command {
-        Some(DoctorCommand::Rules(arguments)) => return rules::list(&rule_set, arguments, as_json, printer),
-        Some(DoctorCommand::Explain(arguments)) => return rules::explain(&rule_set, arguments, as_json, printer),
-        None => {}
+    // Drivers take longest to answer; meanwhile files are read.
+    let asks = arguments.command.is_none()
+        && [&arguments.log, &arguments.snapshot, &arguments.root].iter().all(|path| path.is_none());
+    if asks && (arguments.deep || arguments.verify) {
+        printer.note(
+            "starting OpenCL and HSA in child processes; on a BC-250 with a stock kernel, HSA can freeze the whole machine: \
+             roci does not start it there unless ROCI_ALLOW_HSA=1 is set",
+        );
     }
-    let reader = LogReader::new().map_err(DoctorError::Internal)?;
-    if let Some(path) = &arguments.log {
-        return log(&rule_set, &reader, path, arguments, printer);
-    }
-    let snapshot = snapshot(arguments, drivers, &environment, printer)?;
+    std::thread::scope(|scope| {
+        let probes = asks.then(|| scope.spawn(|| probes::query(arguments.deep || arguments.verify, drivers)));
+        let reader = scope.spawn(LogReader::new);
+        let rule_set = rule_set(arguments, &environment)?;
+        let reader = || reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match &arguments.command {
+            Some(DoctorCommand::Rules(list)) => rules::list(&rule_set, list, arguments.json(), printer),
+            Some(DoctorCommand::Explain(ids)) => rules::explain(&rule_set, ids, arguments.json(), printer),
+            Some(DoctorCommand::Fix(fix)) => {
+                let reader = reader().map_err(DoctorError::Internal)?;
+                fix::run(&rule_set, &reader, &environment, arguments, fix, printer)
+            }
+            Some(DoctorCommand::Watch(watched)) => {
+                let reader = reader().map_err(DoctorError::Internal)?;
+                watch::run(&rule_set, &reader, &environment, watched, printer)
+            }
+            None => {
+                let mut snapshot = snapshot(arguments, &environment)?;
+                let reader = reader().map_err(DoctorError::Internal)?;
+                if let Some(path) = &arguments.log {
+                    return log(&rule_set, &reader, path, arguments, printer);
+                }
+                if let Some(probes) = probes.and_then(|probes| probes.join().ok()) {
+                    snapshot.probes = probes;
+                }
+                diagnose(&rule_set, &reader, snapshot, &environment, arguments, drivers, printer)
+            }
+        }
+    })
+}
+
+/// Prints the diagnosis of a machine, and writes the files that are asked for.
+fn diagnose(
+    rule_set: &RuleSet,
+    reader: &LogReader,
+    snapshot: Snapshot,
+    environment: &BTreeMap<String, String>,
+    arguments: &DoctorArgs,
+    drivers: &DriverArgs,
+    printer: &Printer,
+) -> Result<ExitStatus, CliError> {
     if let Some(path) = &arguments.capture {
-        let identity = identity(arguments, &environment);
+        let identity = identity(arguments, environment);
         let masked = roci_doctor::mask(&snapshot, &identity).map_err(DoctorError::Internal)?;
-        write(path, &json(&masked.value)?)?;
+        save(path, &json(&masked.value)?)?;
         printer.note(&format!("wrote `{}`; {}", path.display(), masked.describe()));
     }
-    let mut diagnosis = Diagnosis::new(&rule_set, &reader, &snapshot);
+    let mut diagnosis = Diagnosis::new(rule_set, reader, &snapshot);
     let verified = arguments.verify.then(|| verify::compute(drivers, printer));
     if let Some(reports) = &verified {
         verify::fold(&mut diagnosis, reports);
     }
-    if let Some(path) = &arguments.report {
-        let identity = identity(arguments, &environment);
-        report(path, &rule_set, &reader, &snapshot, &identity, verified.as_deref(), printer)?;
+    if arguments.report.is_some() || arguments.html.is_some() {
+        let identity = identity(arguments, environment);
+        report::write(arguments, rule_set, reader, &snapshot, &identity, verified.as_deref(), printer)?;
     }
     if arguments.format.json {
         let verified = verified.as_deref();
         printer.json(&Report { schema: "roci.doctor", version: 2, diagnosis: &diagnosis, verified })?;
     } else {
-        print::diagnosis(&diagnosis, arguments.verbose, printer)?;
+        print::diagnosis(&diagnosis, &snapshot, arguments.verbose, printer)?;
         verified.iter().flatten().try_for_each(|report| verify::print(report, printer))?;
     }
     if interrupt::requested() {
@@ -117,12 +145,11 @@ fn rule_set(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> R
     })
 }
 
-fn snapshot(
-    arguments: &DoctorArgs,
-    drivers: &DriverArgs,
-    environment: &BTreeMap<String, String>,
-    printer: &Printer,
-) -> Result<Snapshot, CliError> {
+/// The snapshot to analyze. Drivers are not asked here.
+fn snapshot(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Result<Snapshot, CliError> {
+    if arguments.log.is_some() {
+        return Ok(Snapshot::default());
+    }
     if let Some(path) = &arguments.snapshot {
         let unreadable = |source| DoctorError::Unreadable { path: path.clone(), source };
         let bytes = read(path).map_err(unreadable)?;
@@ -130,25 +157,31 @@ fn snapshot(
         return Ok(Snapshot::parse(&bytes).map_err(invalid)?);
     }
     if let Some(root) = &arguments.root {
-        if !root.is_dir() {
-            return Err(DoctorError::NotAFolder { path: root.clone() }.into());
-        }
+        check_root(root)?;
         // The environment of this shell does not apply to another machine.
         return Ok(Snapshot::gather_copy(&Root::at(root)));
     }
-    if arguments.deep || arguments.verify {
-        printer.note(
-            "starting OpenCL and HSA in child processes; on a BC-250 with a stock kernel, HSA can freeze the whole machine: \
-             roci does not start it there unless ROCI_ALLOW_HSA=1 is set",
-        );
-    }
-    Ok(std::thread::scope(|scope| {
-        let probes = scope.spawn(|| probes::query(arguments.deep, drivers));
-        let mut snapshot = Snapshot::gather(&Root::system(), environment.clone().into_iter());
-        snapshot.probes = probes.join().unwrap_or_default();
-        snapshot
-    }))
+    Ok(Snapshot::gather(&Root::system(), environment.clone().into_iter()))
 }
+
+/// Checks that a folder can be read and has files of a machine.
+fn check_root(root: &Path) -> Result<(), DoctorError> {
+    if !root.is_dir() {
+        return Err(DoctorError::NotAFolder { path: root.into() });
+    }
+    let unreadable = |source| DoctorError::UnreadableFolder { path: root.into(), source };
+    let names = std::fs::read_dir(root).map_err(unreadable)?;
+    let is_tree = |name: &std::ffi::OsStr| TREES.iter().any(|tree| name == *tree);
+    for entry in names {
+        if is_tree(&entry.map_err(unreadable)?.file_name()) {
+            return Ok(());
+        }
+    }
+    Err(DoctorError::NoMachine { path: root.into() })
+}
+
+/// Folders of which the copy of a machine has at least one.
+const TREES: &[&str] = &["boot", "dev", "etc", "opt", "proc", "sys", "usr", "var"];
 
 /// Identifying data to mask in files. A snapshot was masked when it was captured.
 fn identity(arguments: &DoctorArgs, environment: &BTreeMap<String, String>) -> Identity {
@@ -164,8 +197,11 @@ fn log(
     printer: &Printer,
 ) -> Result<ExitStatus, CliError> {
     let unreadable = |source| DoctorError::Unreadable { path: path.into(), source };
-    let bytes = read(path).map_err(unreadable)?;
-    let conclusion = Conclusion::of(reader, rule_set, &LogReader::decode(&bytes));
+    let conclusion = match path == Path::new("-") {
+        true => Conclusion::of_stream(reader, rule_set, std::io::stdin().lock()),
+        false => input::open(path).and_then(|log| Conclusion::of_stream(reader, rule_set, log)),
+    };
+    let conclusion = conclusion.map_err(unreadable)?;
     if arguments.format.json {
         printer.json(&LogReport { schema: "roci.doctor.log", version: 2, conclusion: &conclusion })?;
     } else {
@@ -182,47 +218,11 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     input::read(path)
 }
 
-/// Writes the report as Markdown and as JSON.
-fn report(
-    path: &Path,
-    rule_set: &RuleSet,
-    reader: &LogReader,
-    snapshot: &Snapshot,
-    identity: &Identity,
-    verified: Option<&[RouteReport]>,
-    printer: &Printer,
-) -> Result<(), CliError> {
-    // The output of a process that died may contain names, too.
-    let unmasked = (snapshot.clone(), verified.map(<[RouteReport]>::to_vec));
-    let masked = roci_doctor::mask(&unmasked, identity).map_err(DoctorError::Internal)?;
-    let (snapshot, verified) = &masked.value;
-    let mut diagnosis = Diagnosis::new(rule_set, reader, snapshot);
-    if let Some(reports) = verified {
-        verify::fold(&mut diagnosis, reports);
-    }
-    let computed = verified.as_ref().map(|reports| reports.iter().map(verify::line).collect::<Vec<_>>());
-    let name = path.to_string_lossy();
-    let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
-    let (markdown, json_path) = (PathBuf::from(format!("{stem}.md")), PathBuf::from(format!("{stem}.json")));
-    write(&markdown, &roci_doctor::markdown(snapshot, &diagnosis, computed.as_deref(), PROGRAM))?;
-    let bug_report = BugReport {
-        schema: "roci.doctor.report",
-        version: 2,
-        program: PROGRAM,
-        diagnosis: &diagnosis,
-        verified: verified.as_deref(),
-        snapshot,
-    };
-    write(&json_path, &json(&bug_report)?)?;
-    printer.note(&format!("wrote `{}` and `{}`; {}", markdown.display(), json_path.display(), masked.describe()));
-    Ok(())
-}
-
 fn json(value: &impl Serialize) -> Result<String, CliError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| DoctorError::Internal(error.to_string()))?;
     Ok(text + "\n")
 }
 
-fn write(path: &Path, text: &str) -> Result<(), CliError> {
+fn save(path: &Path, text: &str) -> Result<(), CliError> {
     std::fs::write(path, text).map_err(|source| CliError::File { path: path.into(), source })
 }

@@ -1,6 +1,6 @@
 //! Prints the diagnosis: the verdict first, then findings with a remedy.
 
-use roci_doctor::{Cause, Diagnosis, GpuDiagnosis, Reboot, Severity, finding_text};
+use roci_doctor::{Cause, Diagnosis, Examined, GpuDiagnosis, Reboot, Severity, Snapshot, finding_text};
 
 use crate::error::CliError;
 use crate::printer::{BAD, Column, FAINT, GOOD, Printer, one_line};
@@ -9,19 +9,28 @@ use roci_probe::units;
 /// Findings that are printed without `--verbose`.
 const MAX_FINDINGS: usize = 6;
 
-pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> Result<(), CliError> {
+pub(super) fn diagnosis(
+    found: &Diagnosis,
+    snapshot: &Snapshot,
+    verbose: bool,
+    printer: &Printer,
+) -> Result<(), CliError> {
     let style = if found.healthy { GOOD } else { BAD };
     printer.data(&format!("{style}{}{style:#}\n", found.verdict))?;
     if found.gpus.is_empty() {
         let remedy = "If this machine has one, run `lspci -nn -d 1002:`. A card that it does not list is not seated, has no \
                       power, or is disabled in the firmware settings; to a virtual machine it must be passed through.";
         printer.data(&finding_text::indented(remedy, ""))?;
+        printer.data(&examined(found))?;
     } else {
         printer.data("\n")?;
         table(&found.gpus, printer)?;
     }
     if verbose {
         found.gpus.iter().try_for_each(|card| printer.data(&routes(card)))?;
+        if !found.gpus.is_empty() {
+            printer.data(&examined(found))?;
+        }
     }
     for silent in found.failed_probes.iter().filter(|silent| verbose || silent.requested) {
         let text = format!("{} did not answer: {}.", silent.driver, one_line(silent.reason.trim_end_matches('.')));
@@ -36,17 +45,46 @@ pub(super) fn diagnosis(found: &Diagnosis, verbose: bool, printer: &Printer) -> 
         let findings = if hidden == 1 { "finding" } else { "findings" };
         printer.data(&format!("\n{FAINT}{hidden} less severe {findings}: roci doctor -v{FAINT:#}\n"))?;
     }
+    let fixable = shown.iter().filter(|cause| !cause.fix.is_empty()).count();
+    if fixable > 0 {
+        let text = format!(
+            "`roci doctor fix` shows exact changes for {fixable} of these findings, and makes them after a yes."
+        );
+        printer.data(&format!("\n{}", finding_text::indented(&text, "")))?;
+    }
     for card in &found.gpus {
         printer.data(&memory(card))?;
         if verbose || !found.healthy {
             printer.data(&known_good(card))?;
         }
     }
+    if verbose {
+        printer.data(&facts(snapshot))?;
+    }
     if verbose && !found.unreadable.is_empty() {
         printer.data("\nNot readable for this user:\n")?;
         found.unreadable.iter().try_for_each(|line| printer.data(&format!("  {}\n", one_line(line))))?;
     }
     Ok(())
+}
+
+/// All facts about the machine.
+fn facts(snapshot: &Snapshot) -> String {
+    let mut text = String::new();
+    for (title, rows) in roci_doctor::sections(snapshot) {
+        text.push_str(&format!("\n{title}:\n"));
+        if rows.is_empty() {
+            text.push_str("  none found\n");
+        }
+        rows.iter().for_each(|(name, value)| text.push_str(&format!("  {name:<30} {}\n", one_line(value))));
+    }
+    text
+}
+
+/// What was looked at, and what was there.
+fn examined(found: &Diagnosis) -> String {
+    let line = |one: &Examined| format!("  {:<30} {}\n", one.source, one_line(&one.found));
+    format!("\nLooked at:\n{}", found.examined.iter().map(line).collect::<String>())
 }
 
 fn table(cards: &[GpuDiagnosis], printer: &Printer) -> Result<(), CliError> {
@@ -112,7 +150,11 @@ fn memory(card: &GpuDiagnosis) -> String {
     let about = format!("Programs can use {} on {}: {}.", units::bytes(memory.usable), card.name(), memory.why);
     let raise = format!("To raise it to {}:\n", units::bytes(target));
     let lines = finding_text::remedy(&memory.raise, Reboot::Reboot, None, "  ");
-    format!("\n{}{raise}{lines}", finding_text::indented(&about, ""))
+    let fix = match memory.parameters.is_empty() {
+        true => String::new(),
+        false => "  Or: roci doctor fix MEMORY\n".to_owned(),
+    };
+    format!("\n{}{raise}{lines}{fix}", finding_text::indented(&about, ""))
 }
 
 /// Configurations of the chip that are known to work.

@@ -1,6 +1,7 @@
 //! `roci doctor rules` and `roci doctor explain`.
 
 use roci_base::renamed_key;
+use roci_doctor::fix::Change;
 use roci_doctor::{Api, Reboot, Rule, RuleSet, Severity, Step, finding_text};
 use serde::Serialize;
 
@@ -8,7 +9,7 @@ use super::error::DoctorError;
 use crate::cli::{DoctorExplainArgs, DoctorRulesArgs};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::printer::{Column, FAINT, Printer};
+use crate::printer::{Column, FAINT, Printer, one_line};
 
 renamed_key!(persistence: "persistence", formerly "lasts");
 renamed_key!(outdated_advice: "outdated_advice", formerly "expired");
@@ -36,6 +37,8 @@ struct RuleReport<'a> {
     outdated_advice: Option<&'a str>,
     /// Programs that use one of these must not be started if the rule applies.
     forbids: &'a [Api],
+    /// Changes that `roci doctor fix` can make.
+    fix: &'a [Change],
     /// Version or day from which the problem exists.
     since: Option<&'a str>,
     /// Version or day from which it no longer exists.
@@ -59,6 +62,7 @@ impl<'a> From<&'a Rule> for RuleReport<'a> {
             persistence: rule.persistence.as_deref(),
             outdated_advice: rule.outdated_advice.as_deref(),
             forbids: &rule.forbids,
+            fix: &rule.fix,
             since: rule.since.as_deref(),
             until: rule.until.as_deref(),
             checked: rule.checked.as_deref(),
@@ -80,17 +84,21 @@ pub(super) fn list(
     };
     let rules: Vec<_> = rule_set.rules().iter().filter(matches).collect();
     if json {
+        let status = if rules.is_empty() { ExitStatus::Problems } else { ExitStatus::Success };
         let rules = rules.into_iter().map(RuleReport::from).collect();
         printer.json(&Report { schema: "roci.doctor.rules", version: 2, rules })?;
-        return Ok(ExitStatus::Success);
+        return Ok(status);
     }
     let columns = [Column::Text("RULE"), Column::Text("SEVERITY"), Column::Text("TOPIC"), Column::Text("TITLE")];
+    if rules.is_empty() {
+        let word = arguments.word.as_deref().unwrap_or_default();
+        printer.note(&format!("no rule has `{}` in its name, topic or title", one_line(word)));
+        return Ok(ExitStatus::Problems);
+    }
     let row = |rule: &&Rule| {
         vec![rule.id.clone(), finding_text::severity(rule.severity).into(), rule.topic.clone(), rule.title.clone()]
     };
-    if !rules.is_empty() {
-        printer.table(&columns, rules.iter().map(row).collect())?;
-    }
+    printer.table(&columns, rules.iter().map(row).collect())?;
     printer.note(&format!("{} of {} rules", rules.len(), rule_set.rules().len()));
     Ok(ExitStatus::Success)
 }
@@ -119,7 +127,7 @@ pub(super) fn explain(
 
 /// The error of an unknown rule, with the rules of the same topic: those with the same letters
 /// before the number.
-fn unknown_rule(rule_set: &RuleSet, id: &str) -> DoctorError {
+pub(super) fn unknown_rule(rule_set: &RuleSet, id: &str) -> DoctorError {
     let letters = |id: &str| id.split('-').next().unwrap_or_default().to_ascii_uppercase();
     let similar = rule_set.rules().iter().filter(|rule| letters(&rule.id) == letters(id)).map(|rule| rule.id.clone());
     DoctorError::UnknownRule { id: id.into(), similar: similar.collect() }
@@ -131,6 +139,10 @@ fn text(rule: &Rule) -> String {
     text.push_str(&finding_text::remedy(&rule.steps, rule.reboot, rule.persistence.as_deref(), "  "));
     if let Some(advice) = &rule.outdated_advice {
         text.push_str(&finding_text::indented(&format!("No longer true: {advice}"), "  "));
+    }
+    if !rule.fix.is_empty() {
+        let line = format!("`roci doctor fix {}` shows this as an exact change and can apply it", rule.id);
+        text.push_str(&finding_text::indented(&line, "  "));
     }
     if !rule.forbids.is_empty() {
         let names: Vec<_> = rule.forbids.iter().map(|api| api.name()).collect();

@@ -15,6 +15,7 @@ use roci_base::renamed_key;
 use serde::{Deserialize, Serialize};
 
 use crate::failures::Failure;
+use crate::fix::Change;
 use crate::logs::{Event, Log, LogReader, Vendor};
 use crate::rules::{Confidence, Evidence, ExcludedRule, LogLine, Reboot, RuleSet, Severity, Step};
 
@@ -78,6 +79,8 @@ pub struct Cause {
     /// Steps for the distribution of this machine.
     #[serde(skip)]
     pub steps_here: Vec<Step>,
+    /// Changes that `roci doctor fix` can make.
+    pub fix: Vec<Change>,
     /// What is needed for the steps to take effect.
     pub reboot: Reboot,
     /// How to make the remedy permanent.
@@ -181,9 +184,13 @@ pub struct Conclusion {
 impl Conclusion {
     /// Reads a log and applies the rules. Use [`LogReader::decode`] to get text from bytes.
     pub fn of(reader: &LogReader, rule_set: &RuleSet, log: &str) -> Self {
-        let log = &*LogReader::normalize(log);
+        Self::weighted(reader, rule_set, &LogReader::normalize(log), &|_| 1)
+    }
+
+    /// Like [`Self::of`], for a normalized log of which each line stands for several.
+    pub(crate) fn weighted(reader: &LogReader, rule_set: &RuleSet, log: &str, weight: &dyn Fn(usize) -> usize) -> Self {
         // The passes over the log are independent; a short log is not worth a thread.
-        let (read, hits, reported) = if log.len() < LONG {
+        let (mut read, hits, reported) = if log.len() < LONG {
             (reader.read(log), rule_set.scan(log), reader.failures.find(log))
         } else {
             std::thread::scope(|scope| {
@@ -193,7 +200,13 @@ impl Conclusion {
                 (read, joined(hits), joined(reported))
             })
         };
-        let evaluation = rule_set.apply(&read.facts, &hits);
+        let count = |numbers: &[usize]| numbers.iter().map(|number| weight(*number)).sum::<usize>();
+        read.events.iter_mut().for_each(|event| event.count = count(&event.numbers));
+        let mut evaluation = rule_set.apply(&read.facts, &hits);
+        for finding in &mut evaluation.findings {
+            let rule = rule_set.rules().iter().position(|rule| rule.id == finding.rule.id);
+            finding.count = rule.map_or(finding.count, |rule| count(&hits[rule].numbers));
+        }
         let facts = log_facts(&read);
         let (mut causes, mut possible, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for mut cause in ranked(&evaluation.findings, &|gpu| format!("GPU {gpu}")) {
@@ -229,7 +242,7 @@ impl Conclusion {
         }
         let explained = unexplained::explained(rule_set, &hits, &read, causes.iter().chain(&notes));
         let elsewhere = happened || causes.iter().any(Cause::is_a_problem);
-        let failures = unexplained::failures(reader, read.vendor, reported, &explained, elsewhere);
+        let failures = unexplained::failures(reader, read.vendor, reported, &explained, elsewhere, weight);
         // What depends on a chip or a system that the log does not name is rarely true: it is only a
         // reason for a check.
         let (unnamed, mut possible): (Vec<_>, Vec<_>) = possible.into_iter().partition(needs_identity);

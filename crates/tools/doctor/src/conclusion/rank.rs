@@ -85,6 +85,7 @@ fn cause_of(finding: &Finding<'_>, address: &dyn Fn(usize) -> String) -> Cause {
         meaning: finding.meaning(),
         steps: finding.steps(),
         steps_here: finding.steps_here(),
+        fix: finding.fix(),
         reboot: rule.reboot,
         persistence: finding.persistence(),
         outdated_advice: rule.outdated_advice.clone(),

@@ -34,10 +34,11 @@ pub(super) fn failures(
     reported: Vec<ReportedLine<'_>>,
     explained: &[usize],
     elsewhere: bool,
+    weight: &dyn Fn(usize) -> usize,
 ) -> Vec<Failure> {
     let others = |one: &ReportedLine<'_>| vendor == Vendor::Amd && reader.is_other_vendor(one.line);
     let unexplained = reported.into_iter().filter(|one| explained.binary_search(&one.number).is_err() && !others(one));
-    reader.failures.by_kind(unexplained, elsewhere)
+    reader.failures.by_kind(unexplained, elsewhere, weight)
 }
 
 #[cfg(test)]

@@ -188,6 +188,16 @@ impl Failures {
         found
     }
 
+    /// Patterns of all kinds.
+    pub(crate) fn patterns(&self) -> &[LogPattern] {
+        self.scanner.patterns()
+    }
+
+    /// Whether a line that a pattern matches reports a failure.
+    pub(crate) fn is_reported(&self, pattern: usize, line: &str) -> bool {
+        self.holds(&PatternMatch { pattern, number: 0, line, rest: "" })
+    }
+
     /// Whether a pattern still matches without the harmless text, and its kind does not ignore the
     /// line.
     fn holds(&self, hit: &PatternMatch<'_>) -> bool {
@@ -205,16 +215,18 @@ impl Failures {
     }
 
     /// Groups lines by kind, the most severe kind first, then by first line. Kinds of last resort are
-    /// left out if there is another kind, or if `elsewhere` says that something else is reported.
+    /// left out if there is another kind, or if `elsewhere` says that something else is reported. A
+    /// line counts as often as `weight` of its number says.
     pub(crate) fn by_kind<'t>(
         &self,
         reported: impl Iterator<Item = ReportedLine<'t>>,
         elsewhere: bool,
+        weight: &dyn Fn(usize) -> usize,
     ) -> Vec<Failure> {
         let mut kinds: BTreeMap<usize, (ReportedLine<'t>, ReportedLine<'t>, usize)> = BTreeMap::new();
         for one in reported {
             let (_, last, count) = kinds.entry(one.kind).or_insert((one, one, 0));
-            (*last, *count) = (one, *count + 1);
+            (*last, *count) = (one, *count + weight(one.number));
         }
         if elsewhere || kinds.keys().any(|kind| !self.kinds[*kind].last_resort) {
             kinds.retain(|kind, _| !self.kinds[*kind].last_resort);
@@ -222,7 +234,8 @@ impl Failures {
         let failure = |(kind, (first, last, count)): (usize, (ReportedLine<'t>, ReportedLine<'t>, usize))| {
             let kind = &self.kinds[kind];
             let ends = [first, last];
-            let lines = ends[..count.min(2)].iter().map(|one| LogLine::new(one.number, one.line)).collect();
+            let shown = if first.number == last.number { 1 } else { 2 };
+            let lines = ends[..shown].iter().map(|one| LogLine::new(one.number, one.line)).collect();
             let (name, what, collect) = (kind.kind.clone(), kind.what.clone(), kind.collect.clone());
             let component = self.component(first.line).unwrap_or_default().to_owned();
             Failure { kind: name, what, component, severity: kind.severity, count, lines, collect }

@@ -89,7 +89,7 @@ fn exit_codes_above_128_are_signals() {
 #[test]
 fn a_complaint_counts_only_alone() {
     let kinds = |log: &str, elsewhere| {
-        let failures = FAILURES.by_kind(FAILURES.find(log).into_iter(), elsewhere);
+        let failures = FAILURES.by_kind(FAILURES.find(log).into_iter(), elsewhere, &|_| 1);
         failures.into_iter().map(|failure| failure.kind).collect::<Vec<_>>()
     };
     assert_eq!(kinds("this GPU is not supported", false), ["complaint"]);
@@ -105,7 +105,7 @@ fn no_pattern_needs_every_line() {
 #[test]
 fn lines_are_grouped_by_kind_and_sorted_by_severity() {
     let log = "error: one\nerror: two\nerror: three\nSegmentation fault (core dumped)\nKernel panic - not syncing: x\n";
-    let failures = FAILURES.by_kind(FAILURES.find(log).into_iter(), false);
+    let failures = FAILURES.by_kind(FAILURES.find(log).into_iter(), false, &|_| 1);
     let counts: Vec<_> = failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
     assert_eq!(counts, [("kernel-crash", 1), ("segmentation-fault", 1), ("error", 3)]);
     let numbers: Vec<_> = failures[2].lines.iter().map(|line| line.number).collect();

@@ -13,10 +13,18 @@ pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
         [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest),
         _ => String::from_utf8_lossy(bytes),
     };
-    if memchr2(ESCAPE, 0, text.as_bytes()).is_none() {
-        return text;
+    match text {
+        Cow::Borrowed(text) => plain(text),
+        Cow::Owned(text) => Cow::Owned(plain(&text).into_owned()),
     }
-    Cow::Owned(strip_escapes(&text))
+}
+
+/// Removes terminal escapes and NUL bytes.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    match memchr2(ESCAPE, 0, text.as_bytes()) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(strip_escapes(text)),
+    }
 }
 
 const ESCAPE: u8 = 0x1b;

@@ -96,6 +96,14 @@ struct FactPattern {
     lists: bool,
 }
 
+impl FactPattern {
+    /// Whether it says the same about all lines: it has no placeholders.
+    fn is_constant(&self) -> bool {
+        let has = |text: &String| text.contains('{');
+        !self.facts.iter().any(|(name, value)| name.starts_with("gpu.") || has(name) || has(value))
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NamesDocument {
@@ -182,6 +190,11 @@ impl LogReader {
         decode::decode(bytes)
     }
 
+    /// Text of a log that is decoded already, without terminal escapes and NUL bytes.
+    pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+        decode::plain(text)
+    }
+
     /// Parses a log.
     pub fn read(&self, log: &str) -> Log {
         let mut found = Log::default();
@@ -233,6 +246,28 @@ impl LogReader {
             }
         }
         found
+    }
+
+    /// All patterns.
+    pub(crate) fn patterns(&self) -> &[LogPattern] {
+        self.scanner.patterns()
+    }
+
+    /// Whether a pattern matters only the first time that it matches.
+    pub(crate) fn once(&self, pattern: usize) -> bool {
+        match &self.entries[pattern] {
+            Entry::Facts(read) => read.is_constant(),
+            Entry::Mention(_) | Entry::Other => true,
+            Entry::Event(_) => false,
+        }
+    }
+
+    /// Whether facts of a pattern are on the line after the one that it matches.
+    pub(crate) fn needs_next_line(&self, pattern: usize) -> bool {
+        match &self.entries[pattern] {
+            Entry::Facts(read) => read.facts.values().any(|value| value.contains("{next}")),
+            _ => false,
+        }
     }
 
     /// Whether a line is about a GPU of another vendor.
@@ -295,11 +330,7 @@ impl LogReader {
                 add(&mut found.facts, &name, value, &place);
             }
         }
-        // A description without placeholders is the same for all lines.
-        let same = |(name, value): (&String, &String)| {
-            !(name.starts_with("gpu.") || name.contains('{') || value.contains('{'))
-        };
-        if read.facts.iter().all(same) { Scan::Stop } else { Scan::Continue }
+        if read.is_constant() { Scan::Stop } else { Scan::Continue }
     }
 
     fn add_event<'t>(

@@ -14,15 +14,15 @@ const PREFIX: &str = r"(?x)^(?:
     \s*(?:>\s?)+                                                       # Markdown quote
   | \s*`{1,3}                                                          # Markdown code
   | \s*[│┃]\s?                                                         # frame
-  | [A-Za-z][\w.-]{0,40}\s{0,40}\|\s                                   # docker compose: `web-1  | `
-  | \[[A-Za-z][\w.-]{0,40}\]\s(?:\d{4}-)                               # see below
+  | [A-Za-z][A-Za-z0-9_.-]{0,40}\s{0,40}\|\s                                   # docker compose: `web-1  | `
+  | \[[A-Za-z][A-Za-z0-9_.-]{0,40}\]\s(?:\d{4}-)                               # see below
   | \d{4}[-/]\d\d[-/]\d\d[T\x20]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\s(?:-\s)?
   | \[\d{4}-\d\d-\d\d\s\d\d:\d\d:\d\d(?:\.\d+)?\]                      # LM Studio
   | \[\d{1,2}:\d\d:\d\d(?:\s[AP]M)?\]\s                                # terminal multiplexers
   | \d{1,2}:\d\d:\d\d\s[AP]M\.\d{1,6}std(?:err|out)                    # LocalAI
   | \[(?i:info|debug|warn|warning)\]\s?                                # lemonade, LM Studio
   | \((?:Process|Server|Router|LlamaCpp|ModelManager|main)\)\s         # lemonade
-  | \(\w[^()]{0,60}\bpid=\d+[^()]{0,20}\)\s?                           # vLLM: `(EngineCore pid=165) `
+  | \([A-Za-z0-9_][^()]{0,60}(?-u:\b)pid=\d+[^()]{0,20}\)\s?                           # vLLM: `(EngineCore pid=165) `
   | (?:ERROR|INFO|WARNING|DEBUG)\s\d\d-\d\d\s\d\d:\d\d:\d\d(?:\.\d+)?\s\[[^\]]{1,80}\]\s?
   | \d+\.\d\d\.\d{3}\.\d{3}\s[IWED]\s                                  # llama.cpp
   | E\s{3,}                                                            # pytest

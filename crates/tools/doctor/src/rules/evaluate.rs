@@ -6,6 +6,7 @@ use roci_base::renamed_key;
 use serde::Serialize;
 
 use crate::facts::Facts;
+use crate::fix::Change;
 use crate::scan::plain;
 use crate::secrets;
 
@@ -149,6 +150,11 @@ impl Finding<'_> {
         self.rule.persistence.as_deref().map(|text| self.filled(text))
     }
 
+    /// Changes with placeholders filled.
+    pub fn fix(&self) -> Vec<Change> {
+        self.rule.fix.iter().map(|change| change.map(|text| self.filled(text))).collect()
+    }
+
     /// Fills in named groups and facts; an unknown one becomes a question mark.
     fn filled(&self, text: &str) -> String {
         let fill = |text: String, (name, value): (&String, &String)| text.replace(&format!("{{{name}}}"), value);
@@ -188,6 +194,17 @@ impl RuleSet {
     /// Like [`Self::findings`], plus the rules that the facts rule out.
     pub fn evaluate(&self, facts: &Facts, log: &str) -> Evaluation<'_> {
         self.apply(facts, &self.scan(log))
+    }
+
+    /// The changes that a rule states as its remedy, with facts filled in; `None` without such a
+    /// rule.
+    pub fn changes(&self, id: &str, facts: &Facts) -> Option<Vec<Change>> {
+        let rule = self.find(id)?;
+        let words = named_facts(rule, facts, None);
+        let fill = |text: &str| {
+            words.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+        };
+        Some(rule.fix.iter().map(|change| change.map(fill)).collect())
     }
 
     /// Applies the rules to facts and matching lines.

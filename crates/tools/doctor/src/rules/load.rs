@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::fix::Change;
 use crate::scan::LogPattern;
 
 use super::condition::Condition;
@@ -85,6 +86,8 @@ struct RuleDocument {
     explains: Vec<String>,
     #[serde(default)]
     forbids: Vec<Api>,
+    #[serde(default)]
+    fix: Vec<Change>,
     sources: Vec<String>,
     fires: Vec<Conditions>,
     silent: Vec<Conditions>,
@@ -138,6 +141,10 @@ fn rule(topic: &str, written: RuleDocument, checked: Option<String>) -> Result<R
     if !written.forbids.is_empty() && written.severity > Severity::High {
         return Err("`forbids`: only a rule of severity `blocker` or `high` may forbid something".into());
     }
+    // A placeholder has no value yet.
+    for change in written.fix.iter().filter(|change| !change.text().contains('{')) {
+        change.check().map_err(|reason| format!("`fix`: {reason}"))?;
+    }
     if written.strong && written.log.is_empty() {
         return Err("`strong`: only a rule with `log` patterns can be strong".into());
     }
@@ -159,6 +166,7 @@ fn rule(topic: &str, written: RuleDocument, checked: Option<String>) -> Result<R
         outdated_advice: written.outdated_advice,
         explains: written.explains,
         forbids: written.forbids,
+        fix: written.fix,
         sources: written.sources,
         since: written.since,
         until: written.until,
@@ -312,6 +320,10 @@ silent = [{ "env.A" = "2" }]
         );
         let api = mild.replace("\"rocm\"", "\"rocn\"").replace("\"low\"", "\"high\"");
         assert!(error(&api).contains("rocn") && error(&api).contains("opencl"), "{}", error(&api));
+        let fix = GOOD.replace("meaning", "fix = [{ kernel_parameter = \"a=$(x)\" }]\nmeaning");
+        assert_eq!(error(&fix), "rules/x.toml:8: rule X-01: `fix`: `a=$(x)` is not a valid value of this change");
+        let kind = fix.replace("kernel_parameter", "kernel_paramter");
+        assert!(error(&kind).contains("kernel_paramter"), "{}", error(&kind));
         let regex = GOOD.replace("meaning", "log = [\"(\"]\nmeaning");
         assert!(error(&regex).starts_with("rules/x.toml:8: rule X-01: `log`: "), "{}", error(&regex));
     }

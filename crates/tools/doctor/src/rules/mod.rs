@@ -17,3 +17,4 @@ pub use forbid::Api;
 pub use load::RuleError;
 pub use rule::{Confidence, Reboot, Rule, Severity, Step};
 pub use rule_set::RuleSet;
+pub(crate) use rule_set::builtin_texts;

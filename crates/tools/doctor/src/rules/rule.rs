@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fix::Change;
 use crate::scan::LogPattern;
 
 use super::condition::Condition;
@@ -91,6 +92,8 @@ pub struct Rule {
     pub explains: Vec<String>,
     /// APIs that must not be used while the rule holds, because that can crash the machine.
     pub forbids: Vec<Api>,
+    /// Changes that `roci doctor fix` can make.
+    pub fix: Vec<Change>,
     /// URLs of reports, code and documents that the rule relies on.
     pub sources: Vec<String>,
     /// First version for which it holds, such as `Linux 6.17.8`.
@@ -130,6 +133,7 @@ impl Rule {
             Step::Run(text) | Step::Say(text) => text,
         });
         let texts = [&self.title, &self.meaning].into_iter().chain(&self.persistence).chain(steps);
+        let texts = texts.map(String::as_str).chain(self.fix.iter().map(Change::text));
         let names = texts.flat_map(|text| text.split('{').skip(1)).filter_map(|rest| Some(rest.split_once('}')?.0));
         let is_name = |name: &&str| {
             name.starts_with(|c: char| c.is_ascii_alphabetic())

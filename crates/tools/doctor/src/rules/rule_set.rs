@@ -21,6 +21,11 @@ pub struct RuleSet {
 
 include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 
+/// Texts of the built-in rules.
+pub(crate) fn builtin_texts() -> impl Iterator<Item = &'static str> {
+    BUILTIN.iter().map(|(_, text)| *text)
+}
+
 /// Maximum size of a rule file, in bytes.
 const LARGEST: u64 = 4 << 20;
 
@@ -112,6 +117,11 @@ impl RuleSet {
     /// The rule with this ID, ignoring case.
     pub fn find(&self, id: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
+    }
+
+    /// Patterns of all rules.
+    pub(crate) fn patterns(&self) -> &[LogPattern] {
+        self.scanner.patterns()
     }
 
     /// The lines that each rule's patterns match.

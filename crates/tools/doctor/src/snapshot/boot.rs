@@ -9,7 +9,7 @@ use crate::root::Root;
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Boot {
-    /// `grub`, `grubby`, `systemd-boot`, `refind`, `rpm-ostree`, `kernelstub`, `nixos`.
+    /// `grub`, `grubby`, `systemd-boot`, `refind`, `limine`, `rpm-ostree`, `kernelstub`, `nixos`.
     loader: Option<String>,
     /// The command that writes GRUB's configuration.
     grub_command: Option<String>,
@@ -28,12 +28,18 @@ impl Boot {
         let entries = ["/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries"];
         let says = loader_from_efi(root).unwrap_or_default();
         // Tools that own the command line come first: they overwrite changes made elsewhere.
-        let loader = if has("/run/ostree-booted") {
+        // A copy of a machine may lack /run.
+        let is_image = || {
+            has("/sysroot/ostree") || root.text("/etc/os-release").is_some_and(|text| text.contains("OSTREE_VERSION="))
+        };
+        let loader = if has("/run/ostree-booted") || is_image() {
             Some("rpm-ostree")
         } else if has("/etc/NIXOS") {
             Some("nixos")
         } else if has("/etc/kernelstub/configuration") {
             Some("kernelstub")
+        } else if has("/etc/default/limine") {
+            Some("limine")
         } else if tool("grubby") {
             Some("grubby")
         } else if says.starts_with("systemd-boot") {

@@ -36,6 +36,7 @@ use crate::{mask, secrets};
 pub(crate) use fact_names::FactNames;
 pub use gpu::Gpu;
 pub use probes::{Probe, ProbedDevice, Probes};
+pub(crate) use services::COMPUTE_UNITS;
 #[cfg(test)]
 pub(crate) use targets::TARGETS;
 pub use targets::Target;
@@ -143,7 +144,7 @@ impl Snapshot {
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut value: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         // Earlier versions saved values that this one masks.
-        mask::each_text(&mut value, "", &mut |_, text| *text = secrets::masked(text).into_owned());
+        mask::each_text(&mut value, &mut Vec::new(), &mut |_, text| *text = secrets::masked(text).into_owned());
         let mut snapshot: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
         snapshot.kernel.mask();
         match (snapshot.schema.as_str(), snapshot.version) {

@@ -10,7 +10,8 @@ use crate::root::Root;
 use super::machine::groups;
 
 /// Unit names, the most likely first.
-const UNITS: &[&str] = &["ollama", "llama-server", "llama-swap", "llama-cpp", "llama", "local-ai", "vllm", "comfyui"];
+pub(crate) const COMPUTE_UNITS: &[&str] =
+    &["ollama", "llama-server", "llama-swap", "llama-cpp", "llama", "local-ai", "vllm", "comfyui"];
 /// Unit folders, in order of precedence.
 const FOLDERS: &[&str] =
     &["/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"];
@@ -79,7 +80,7 @@ impl Services {
         let mut all = Self { service: Service { governor: governor(root), ..Service::default() }, ..Self::default() };
         let is_there = |unit: &&&str| FOLDERS.iter().any(|folder| root.has(&format!("{folder}/{unit}.service")));
         let mut units = Vec::new();
-        for name in UNITS.iter().filter(is_there) {
+        for name in COMPUTE_UNITS.iter().filter(is_there) {
             let unit = Unit::read(root, name);
             for (name, value) in &unit.env {
                 all.service_env.entry(name.clone()).or_default().insert(value.clone());

@@ -1,4 +1,7 @@
-//! Report for a bug tracker, with the information that AMD's engineers request in bug threads.
+//! Report for a bug tracker, with the information that AMD's engineers request in bug threads: as
+//! Markdown, and as a page.
+
+mod page;
 
 use std::fmt::Write as _;
 
@@ -6,6 +9,8 @@ use crate::conclusion::Cause;
 use crate::diagnosis::{Diagnosis, GpuDiagnosis};
 use crate::facts::{Fact, Facts};
 use crate::snapshot::Snapshot;
+
+pub use page::html;
 
 /// Sections, with the first components of the facts in each.
 const SECTIONS: &[(&str, &[&str])] = &[
@@ -95,9 +100,8 @@ fn write_report(
     }
     for (title, words) in SECTIONS {
         writeln!(text, "\n## {title}\n")?;
-        let belongs = |name: &str| name.split('.').next().is_some_and(|word| words.contains(&word));
         let mut any = false;
-        for (name, values) in facts.machine.iter().filter(|(name, _)| belongs(name)) {
+        for (name, values) in in_section(facts, words) {
             writeln!(text, "- {name}: {}", joined(values))?;
             any = true;
         }
@@ -147,6 +151,19 @@ fn write_finding(text: &mut String, cause: &Cause) -> std::fmt::Result {
         writeln!(text, "  - {} = {value}", evidence.name)?;
     }
     cause.lines.iter().try_for_each(|line| writeln!(text, "  - `{}`", line.text.trim().replace('`', "'")))
+}
+
+/// The facts of a machine by section: title, and names with values.
+pub fn sections(snapshot: &Snapshot) -> Vec<(&'static str, Vec<(String, String)>)> {
+    let facts = snapshot.facts();
+    let row = |(name, values): (&str, &[Fact])| (name.to_owned(), joined(values));
+    SECTIONS.iter().map(|(title, words)| (*title, in_section(&facts, words).map(row).collect())).collect()
+}
+
+/// Facts of the machine whose names start with one of these words.
+fn in_section<'f>(facts: &'f Facts, words: &'static [&'static str]) -> impl Iterator<Item = (&'f str, &'f [Fact])> {
+    let belongs = |name: &str| name.split('.').next().is_some_and(|word| words.contains(&word));
+    facts.machine.iter().filter(move |(name, _)| belongs(name))
 }
 
 /// Firmware versions in hexadecimal, as the driver prints them.
