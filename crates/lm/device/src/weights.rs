@@ -144,7 +144,7 @@ pub(crate) struct WeightLoader<'a> {
     pub(crate) native_kernels: bool,
     /// Whether as many weights as possible stay in the file, because they exceed the memory.
     pub(crate) from_file: bool,
-    /// Which float types become 16-bit floats.
+    /// Which types of floats are stored as f16.
     pub(crate) half_floats: HalfFloats,
     pub(crate) progress: &'a Progress<'a>,
     /// The model's files by index, mapped as buffers of the device where it supports that.

@@ -86,7 +86,7 @@ impl StepRecorder<'_> {
         formats.and_then(|formats| ExpertTile::of(&self.features, &formats, pairs, experts))
     }
 
-    /// Groups pairs by their experts, `ids`. The next product waits for that.
+    /// Groups pairs by their experts, `ids`. Records a barrier, since the next product reads the groups.
     pub(super) fn group_pairs(
         &mut self,
         tile: ExpertTile,

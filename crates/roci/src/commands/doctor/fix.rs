@@ -275,7 +275,7 @@ fn execute(words: &[String]) -> Result<(), String> {
     }
 }
 
-/// Asks for one remedy. Without a terminal there is nobody to ask.
+/// Asks whether to apply a remedy. Returns false if standard input or output is not a terminal.
 fn agrees(id: &str, printer: &Printer) -> Result<bool, CliError> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Ok(false);
